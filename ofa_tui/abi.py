@@ -1,0 +1,291 @@
+"""The one description of every struct that Python and the kernel share.
+
+Each struct is a numpy dtype; `header()` writes the C++ of all of them, with a static_assert per offset, and the
+kernel library exports the sizes it was compiled with so that `check_layout` can compare them when it is loaded.
+Pointers are 64-bit addresses (host addresses for the CPU build, device addresses on a GPU).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ofa_tui.program.ops import OPS
+
+MAX_SMS = 256
+MAX_WAITS = 3
+MAX_OPERANDS = 8
+MAX_GAMES = 16
+NONE_U16 = 0xFFFF
+NONE_U32 = 0xFFFF_FFFF
+NONE_U64 = 0xFFFF_FFFF_FFFF_FFFF
+
+ROLES = ("idle", "train", "serve", "doom")
+IDLE, TRAIN, SERVE, DOOM = range(4)
+
+PROGRAMS = ("train", "sweep", "decode", "doom")
+"""The four task programs. The train role runs `train` and `sweep`, in the order of SCHEDULE."""
+
+CLOCKS = ("step", "token", "tic")
+"""What an event's `when` counts: training steps, decoded tokens, tics of the event's game."""
+
+ACTIONS = (
+    "set_role",       # clock step;  target = SM, args[0] = role
+    "prompt",         # clock token; target = prompt slot, args[0] = number of tokens
+    "sampling",       # clock token; target = seed, args = temperature, top_p (float bits), top_k
+    "behaviour",      # clock tic;   target = game, args[0] = index into doom.player.BEHAVIOURS
+    "keys",           # clock tic;   target = game, args = forward, side, turn, buttons (a manual command)
+    "new_game",       # clock tic;   target = game, args = episode, map, skill, seed
+)
+
+EVENT_RING = 256
+PROMPT_SLOTS = 16
+SERVED_RING = 1 << 16
+FRAME_SLOTS = 16
+FRAME_WIDTH, FRAME_HEIGHT = 320, 200
+
+TASK = np.dtype(
+    [
+        ("opcode", "u2"),
+        ("n_waits", "u1"),
+        ("flags", "u1"),           # per opcode, named in program/ops.py
+        ("signal", "u4"),          # counter that grows by one when the task is done, or NONE_U32
+        ("tile", "i4", (4,)),      # row0, rows, col0, cols: elements of the output the task owns
+        ("operands", "u2", (8,)),  # indices into the operand table, NONE_U16 where absent
+        ("waits", [("first", "u4"), ("count", "u2"), ("n", "u1"), ("lag", "u1")], (3,)),
+    ]
+)
+"""64 bytes. A wait holds until each of the `n` counters from `first` on has reached
+count * (iteration + 1 - lag): all its producers of this iteration (lag 0) or of the one before (lag 1)."""
+
+OPERAND = np.dtype(
+    [
+        ("base", "u8"),        # address of element (0, 0) of copy 0
+        ("copy_bytes", "u8"),  # distance of two copies
+        ("pitch", "u4"),       # elements from one row to the next
+        ("rows", "u4"),
+        ("cols", "u4"),
+        ("tensor_map", "u4"),  # index of its TMA descriptor, or NONE_U32
+        ("copies", "u1"),      # 1, or 3 for weights in rotation
+        ("rotation", "u1"),    # the copy used is (version + rotation) mod copies
+        ("dtype", "u1"),       # index into DTYPES
+        ("_pad", "u1", (5,)),
+    ]
+)
+DTYPES = ("f4", "bf16", "i4", "u1", "f8", "u8")
+
+PROGRAM = np.dtype(
+    [
+        ("tasks", "u8"),
+        ("n_tasks", "u4"),
+        ("whole_iterations", "u4"),  # 1: a block changes role only between two iterations
+    ]
+)
+
+MODEL = np.dtype(
+    [
+        ("layers", "u4"), ("width", "u4"), ("heads", "u4"), ("head_dim", "u4"),
+        ("feed_forward", "u4"), ("context", "u4"), ("vocab", "u4"), ("batch", "u4"),
+        ("rope_base", "f4"), ("norm_epsilon", "f4"),
+    ]
+)
+
+OPTIMIZER = np.dtype(
+    [
+        ("learning_rate", "f8"), ("beta1", "f8"), ("beta2", "f8"), ("epsilon", "f8"),
+        ("weight_decay", "f8"), ("final_fraction", "f8"), ("warmup_steps", "u8"), ("total_steps", "u8"),
+    ]
+)
+
+SCHEDULE = np.dtype(
+    [
+        ("first_step", "u8"),        # > 0 when a run is resumed
+        ("steps", "u8"),             # steps in all; the run ends before step `steps`
+        ("sweep_every", "u8"),       # steps between two sweeps, 0 for none
+        ("sweep_batches", "u8"),     # iterations of the sweep program per intermediate sweep
+        ("final_batches", "u8"),     # iterations of the sweep after the last step
+    ]
+)
+"""Order of the train role: `sweep_every` steps, a sweep of `sweep_batches`, and so on; after the last step one
+sweep of `final_batches` (and no intermediate one there)."""
+
+DATA = np.dtype(
+    [
+        ("train_tokens", "u8"),      # i4 [n_train]
+        ("valid_tokens", "u8"),      # i4 [n_valid]
+        ("train_windows", "u8"),     # i8 [steps, batch]: first token of each sequence
+        ("valid_windows", "u8"),     # i8 [final_batches, batch]: first token, -1 for an empty row
+        ("n_train", "u8"),
+        ("n_valid", "u8"),
+    ]
+)
+"""Row b of a window w predicts tokens w+1 .. w+context; targets at or past the end of the tokens do not count."""
+
+EVENT = np.dtype(
+    [
+        ("when", "u8"),      # applied at the first boundary whose clock is >= when; 0 means now
+        ("action", "u4"),
+        ("target", "u4"),
+        ("args", "i4", (4,)),
+    ]
+)
+
+CONTROL = np.dtype(
+    [
+        ("stop", "u4"),                   # leave: training after the step it is in, the others after their iteration
+        ("pause", "u4"),                  # hold every role at its next iteration
+        ("abort", "u4"),                  # leave at once
+        ("single_tics", "u4"),            # while paused: number of tics Doom may still run
+        ("deadline_ns", "u8"),            # of any wait
+        ("token_interval_ns", "u8"),      # 0 = as fast as it goes
+        ("tic_interval_ns", "u8"),        # 28,571,429 for 35 a second; 0 = as fast as it goes
+        ("jitter_seed", "u8"),            # tests: random delays at claims, waits and signals; 0 = none
+        ("posted", "u8", (3,)),           # events written so far, per clock
+        ("events", EVENT, (3, EVENT_RING)),
+    ]
+)
+"""Written by the host only. `posted[c]` is stored with release order after `events[c]`."""
+
+SM_STATUS = np.dtype(
+    [
+        ("role", "u4"),
+        ("opcode", "u4"),            # NONE_U32 between tasks
+        ("task", "u4"),              # index in its program
+        ("phase", "u4"),             # 0 idle, 1 waiting, 2 running
+        ("iteration", "u8"),
+        ("tasks_done", "u8"),
+        ("wait_ns", "u8"),           # time in dependency waits since the start
+        ("heartbeat_ns", "u8"),
+        ("op_ns", "u8", (len(OPS),)),  # time inside each opcode since the start
+    ]
+)
+
+ABORT = np.dtype(
+    [
+        ("code", "u4"),          # 0 none, 1 deadline, 2 unknown opcode, 3 check failed in a task
+        ("role", "u4"),
+        ("sm", "u4"),
+        ("program", "u4"),
+        ("task", "u4"),
+        ("opcode", "u4"),
+        ("counter", "u4"),
+        ("_pad", "u4"),
+        ("iteration", "u8"),
+        ("expected", "u8"),
+        ("seen", "u8"),
+        ("time_ns", "u8"),
+    ]
+)
+
+SERVED = np.dtype(
+    [
+        ("token", "i4"),
+        ("flags", "u4"),         # 1: from a prompt; 2: first token of a story
+        ("story", "u4"),         # counts stories from 0
+        ("position", "u4"),
+        ("version", "u8"),       # complete weight version the next token was computed from
+        ("time_ns", "u8"),
+    ]
+)
+SERVED_PROMPT, SERVED_FIRST = 1, 2
+
+DOOM_STATUS = np.dtype(
+    [
+        ("tic", "u8"),           # tics of this game since the launch
+        ("time_ns", "u8"),
+        ("render_ns", "u4"),
+        ("think_ns", "u4"),
+        ("seed", "u4"),
+        ("leveltime", "u4"),
+        ("episode", "u1"), ("map", "u1"), ("skill", "u1"), ("gamestate", "u1"),
+        ("palette", "u1"), ("behaviour", "u1"), ("playerstate", "u1"), ("weapon", "u1"),
+        ("health", "i2"), ("armor", "i2"), ("ammo", "i2", (4,)), ("ammo_max", "i2", (4,)),
+        ("kills", "i2"), ("items", "i2"), ("secrets", "i2"),
+        ("total_kills", "i2"), ("total_items", "i2"), ("total_secrets", "i2"),
+        ("x", "i4"), ("y", "i4"), ("z", "i4"), ("angle", "u4"),   # 16.16 units, binary angle
+        ("sector", "i4"),
+        ("sectors_seen", "u4"), ("sectors_total", "u4"),
+        ("stuck_tics", "u4"),
+        ("forward", "i1"), ("side", "i1"), ("buttons", "u1"), ("keys", "u1"),
+        ("turn", "i2"), ("weapons_owned", "u2"),
+    ]
+)
+"""What a published frame shows; one per frame slot, so that picture and figures belong together."""
+
+TELEMETRY = np.dtype(
+    [
+        ("started_ns", "u8"),
+        ("steps_done", "u8"),            # losses up to here are final
+        ("sweep_batches_done", "u8"),
+        ("tokens_served", "u8"),         # entries of the served ring written so far
+        ("blocks_running", "u4"),
+        ("finished", "u4"),              # 1 once training and its last sweep are done
+        ("frames", "u8", (MAX_GAMES,)),  # frames published per game; frame n is in slot (n - 1) mod FRAME_SLOTS
+        ("applied", "u8", (3, EVENT_RING)),  # clock at which the event in that ring entry took effect, NONE_U64 = not yet
+        ("abort", ABORT),
+        ("sms", SM_STATUS, (MAX_SMS,)),
+    ]
+)
+"""Written by the kernel only."""
+
+LAUNCH = np.dtype(
+    [
+        ("n_sms", "u4"),
+        ("n_counters", "u4"),
+        ("n_operands", "u4"),
+        ("n_games", "u4"),
+        ("programs", PROGRAM, (len(PROGRAMS),)),
+        ("operands", "u8"),      # OPERAND [n_operands]
+        ("counters", "u8"),      # u8 [n_counters, 16]: one 128-byte line each
+        ("tickets", "u8"),       # u8 [len(ROLES), 16]
+        ("roles", "u8"),         # u4 [MAX_SMS]: the role table, changed by set_role events
+        ("control", "u8"),       # CONTROL
+        ("telemetry", "u8"),     # TELEMETRY
+        ("losses", "u8"),        # f4 [steps]
+        ("step_end_ns", "u8"),   # u8 [steps], nanoseconds since started_ns
+        ("sweep_sums", "u8"),    # f8 [all sweep iterations]: sum of token losses
+        ("sweep_counts", "u8"),  # u8 [all sweep iterations]: tokens counted
+        ("serve", "u8"),         # SERVE_STATE
+        ("served", "u8"),        # SERVED [SERVED_RING]
+        ("prompts", "u8"),       # i4 [PROMPT_SLOTS, context]
+        ("frames", "u8"),        # u1 [n_games, FRAME_SLOTS, 200, 320]
+        ("doom_status", "u8"),   # DOOM_STATUS [n_games, FRAME_SLOTS]
+        ("doom_wad", "u8"),      # packed WAD blob, or 0
+        ("doom_games", "u8"),    # the engine's own Game structs, n_games * doom_game_bytes()
+        ("scratch", "u8"),       # scratch memory of each SM, n_sms * scratch_bytes
+        ("scratch_bytes", "u8"),
+        ("model", MODEL),
+        ("optimizer", OPTIMIZER),
+        ("schedule", SCHEDULE),
+        ("data", DATA),
+    ]
+)
+
+SERVE_STATE = np.dtype(
+    [
+        ("published", "u8"),          # newest complete weight version
+        ("_line0", "u8", (15,)),
+        ("pin", "u8"),                # version in use by the token being decoded, or NONE_U64
+        ("_line1", "u8", (15,)),
+        ("random_seed", "u8"),
+        ("tokens", "u8"),             # tokens decoded since the launch (the token clock)
+        ("next_token_ns", "u8"),      # pacing
+        ("input_token", "i4"),        # fed to the model by the current iteration
+        ("position", "u4"),
+        ("story", "u4"),
+        ("end_of_text", "i4"),        # id that ends a story
+        ("prompt_slot", "u4"),        # prompt being read, or NONE_U32
+        ("prompt_length", "u4"),
+        ("prompt_read", "u4"),
+        ("top_k", "u4"),              # 0 = all
+        ("temperature", "f4"),        # 0 = greedy
+        ("top_p", "f4"),
+        ("vocab_used", "u4"),         # ids the tokenizer has; padding is never sampled
+        ("_pad", "u4"),
+    ]
+)
+
+STRUCTS: dict[str, np.dtype] = {
+    "Task": TASK, "Operand": OPERAND, "Program": PROGRAM, "Model": MODEL, "Optimizer": OPTIMIZER,
+    "Schedule": SCHEDULE, "Data": DATA, "Event": EVENT, "Control": CONTROL, "SmStatus": SM_STATUS, "Abort": ABORT,
+    "Served": SERVED, "DoomStatus": DOOM_STATUS, "Telemetry": TELEMETRY, "ServeState": SERVE_STATE, "Launch": LAUNCH,
+}

@@ -1,0 +1,146 @@
+"""What the rest of the program knows of an engine: events go in, snapshots come out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Event:
+    """One act of steering. Applied at the first boundary of its clock that is not before `when`.
+
+    `action` is one of abi.ACTIONS, `clock` its clock (abi.CLOCKS). `text` is the prompt of a "prompt" event.
+    """
+
+    action: str
+    clock: str
+    when: int = 0
+    target: int = 0
+    args: tuple[int, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class AppliedEvent:
+    event: Event
+    at: int
+    """Clock value at which it took effect; replaying the event with when=at repeats it exactly."""
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What does not change during a run."""
+
+    backend: str  # "host", "cuda", "replay"
+    device: str  # "AMD EPYC ... (2 cores)", "NVIDIA H200"
+    n_sms: int
+    preset: str
+    parameters: int
+    steps: int
+    tokens_per_step: int
+    context: int
+    games: int
+    """0 where no Doom runs; then `doom_missing` says why and how to change it."""
+    seed: int
+    doom_missing: str = ""
+    wad: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StepLoss:
+    step: int
+    loss: float  # nats per token
+    learning_rate: float
+    seconds: float  # since the launch
+
+
+@dataclass(frozen=True)
+class SweepLoss:
+    step: int
+    """Steps done when it was measured, so the weight version."""
+    loss: float
+    tokens: int
+    complete: bool
+    """True for a sweep over every held-out window."""
+
+
+@dataclass(frozen=True)
+class ServedToken:
+    index: int  # counts from 0 over the run
+    token: int
+    text: str
+    """Piece of text this token completes: never half a character, so it may be empty."""
+    version: int
+    story: int
+    position: int
+    from_prompt: bool
+    first: bool
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A published Doom frame: `pixels` u1 [200, 320] palette indices, `palette` u1 [256, 3] in force."""
+
+    number: int
+    pixels: np.ndarray
+    palette: np.ndarray
+    palette_index: int
+    status: np.void  # one abi.DOOM_STATUS
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state at one poll. Lists hold what is new since the poll before; everything else is current."""
+
+    seconds: float  # since the launch
+    state: str  # "running", "paused", "finished" (trained to the end, still serving), "stopped", "aborted"
+    steps_done: int
+    version: int  # newest complete weight version
+    tokens_served: int
+    losses: list[StepLoss] = field(default_factory=list)
+    sweeps: list[SweepLoss] = field(default_factory=list)
+    served: list[ServedToken] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
+    """New frames of game 0, oldest first; a reader that came late misses some (see Frame.number)."""
+    roles: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint32))  # u4 [n_sms], index into abi.ROLES
+    sms: np.ndarray | None = None  # abi.SM_STATUS [n_sms]
+    applied: list[AppliedEvent] = field(default_factory=list)
+    train_tokens_per_s: float = 0.0
+    """Rates over the last second or so."""
+    step_ms: float = 0.0
+    served_per_s: float = 0.0
+    frames_per_s: float = 0.0
+    device: dict[str, float] = field(default_factory=dict)
+    """Readings where the backend has them: cpu_percent, rss_bytes, power_w, clock_mhz, temperature_c."""
+    message: str = ""  # why it stopped, for "aborted"
+
+
+class Engine(Protocol):
+    """A run. `start` returns when the kernel is resident; `poll` never blocks; `stop` is safe to call twice."""
+
+    info: RunInfo
+
+    def start(self) -> None: ...
+
+    def poll(self) -> Snapshot: ...
+
+    def post(self, event: Event) -> None:
+        """Raises OfaError for an event that cannot be (unknown SM, a role left without an SM, a prompt too long)."""
+        ...
+
+    def pause(self, paused: bool) -> None: ...
+
+    def step_tics(self, count: int) -> None:
+        """While paused, let Doom run `count` tics."""
+        ...
+
+    def stop(self, timeout_s: float = 10.0) -> None: ...
+
+    def weights(self) -> dict[str, np.ndarray]:
+        """The newest complete version, f4, by parameter name. Only after `stop`."""
+        ...

@@ -1,0 +1,40 @@
+"""Every folder and shipped file the project uses, found through this module only."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from platformdirs import user_cache_path, user_config_path
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def _shipped(name: str) -> Path:
+    """`name` inside an installed wheel, else at the top of the checkout."""
+    packaged = _PACKAGE / "_data" / name
+    return packaged if packaged.is_dir() else _PACKAGE.parent / name
+
+
+def cuda_sources() -> Path:
+    return _shipped("cuda")
+
+
+def assets() -> Path:
+    return _shipped("assets")
+
+
+def themes() -> Path:
+    return _shipped("themes")
+
+
+def cache() -> Path:
+    """Compiled kernels, tokenised corpora, packed WADs. `OFA_TUI_CACHE` overrides it."""
+    override = os.environ.get("OFA_TUI_CACHE")
+    return Path(override) if override else user_cache_path("ofa-tui")
+
+
+def config() -> Path:
+    """Keymap and settings of the user. `OFA_TUI_CONFIG` overrides it."""
+    override = os.environ.get("OFA_TUI_CONFIG")
+    return Path(override) if override else user_config_path("ofa-tui")

@@ -1,0 +1,96 @@
+"""The task types: name, operands and what each operand is used for. An opcode is a row's index.
+
+A row is the contract between the lowering (which fills the operands in this order), the validator (which reads the
+access regions) and the body in `cuda/ops/<file>.h` (a function `op_<name>(Block&, const TaskContext&)`).
+
+A region says which part of its operand a task touches, in terms of the task's tile (row0, rows, col0, cols):
+
+- "tile": the tile itself        - "rows": the tile's rows, all columns     - "cols": rows col0..col0+cols of the
+- "all": the whole operand         operand, all columns (a weight [out, in]    whose output columns are the tile's)
+- "columns": all rows, the tile's columns             - "transposed": all rows, columns row0..row0+rows
+- "heads": the tile's rows and, of each of q, k, v, the tile's columns (operand is [rows, 3 * width])
+- "row_head": the tile's rows, one column: col0 / cols     - "part": row `row0 / rows`, all columns
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Access:
+    name: str
+    mode: str  # "r", "w" or "rw"
+    region: str
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class Op:
+    name: str
+    file: str
+    accesses: tuple[Access, ...]
+    summary: str
+
+    @property
+    def symbol(self) -> str:
+        return f"op_{self.name}"
+
+
+def _op(name: str, file: str, accesses: str, summary: str) -> Op:
+    """`accesses` is a list like "x:r:rows gain:r:all y:w:rows skip?:r:rows"."""
+    parsed = []
+    for item in accesses.split():
+        label, mode, region = item.split(":")
+        parsed.append(Access(label.rstrip("?"), mode, region, label.endswith("?")))
+    return Op(name, file, tuple(parsed), summary)
+
+
+# BT = batch * context rows, C = width, F = feed_forward, V = vocab, H = heads. All matrices are row-major.
+OPS: tuple[Op, ...] = (
+    # --- control of a step -------------------------------------------------------------------------------
+    _op("step_begin", "step", "", "apply step events, pause, stop; opens the step"),
+    _op("publish", "step", "", "the new weight version is complete: publish it, wait for the pin to move on"),
+    # --- forward ------------------------------------------------------------------------------------------
+    _op("embed", "embed", "table:r:all x:w:rows", "x[r] = table[token of row r]"),
+    _op("norm", "norm", "x:r:rows gain:r:all y:w:rows rstd:w:rows", "RMSNorm; rstd [BT, 1]"),
+    _op("matmul", "matmul", "x:r:rows w:r:cols y:w:tile", "y = x w^T, w [out, in]"),
+    _op("matmul_residual", "matmul", "x:r:rows w:r:cols skip:r:tile y:w:tile", "y = skip + x w^T"),
+    _op("matmul_gelu", "matmul", "x:r:rows w:r:cols u:w:tile a:w:tile", "u = x w^T, a = gelu(u), tanh form"),
+    _op("attention", "attention", "qkv:r:heads o:w:tile lse:w:row_head",
+        "one sequence and head: rotary q, k; causal softmax; lse [BT, H] natural log"),
+    _op("cross_entropy", "cross_entropy", "logits:rw:rows losses:w:rows",
+        "loss of each row and, in place, the gradient of the mean loss; losses [BT, 1]"),
+    _op("cross_entropy_loss", "cross_entropy", "logits:r:rows losses:w:rows", "losses only, for sweeps"),
+    _op("loss", "step", "losses:r:all", "mean of the counted rows, in row order, into the loss log"),
+    # --- backward -----------------------------------------------------------------------------------------
+    _op("matmul_dx", "matmul", "dy:r:rows w:r:columns dx:w:tile", "dx = dy w, w [out, in]"),
+    _op("matmul_dx_gelu", "matmul", "dy:r:rows w:r:columns u:r:tile du:w:tile", "du = (dy w) gelu'(u)"),
+    _op("matmul_dw", "matmul", "dy:r:transposed x:r:columns dw:w:tile", "dw = dy^T x over all rows"),
+    _op("norm_backward", "norm", "dy:r:rows x:r:rows rstd:r:rows gain:r:all skip?:r:rows dx:w:rows dgain:w:part",
+        "dx = skip + gradient through the norm; partial gain gradient of the row block, dgain [blocks, C]"),
+    _op("attention_backward", "attention", "qkv:r:heads o:r:tile lse:r:row_head do:r:tile dqkv:w:heads",
+        "one sequence and head; probabilities are recomputed from lse"),
+    _op("embed_backward", "embed", "dx:r:all dtable:w:rows", "rows of the table: sum of dx over the rows of that token"),
+    # --- optimiser ----------------------------------------------------------------------------------------
+    _op("adamw", "adamw", "grad:r:tile p:r:tile p_next:w:tile m:rw:tile v:rw:tile",
+        "AdamW on a tile; flag 1 = with weight decay; writes the next weight version"),
+    _op("adamw_gain", "adamw", "dgain:r:all p:r:all p_next:w:all m:rw:all v:rw:all grad:w:all",
+        "sums the partial gain gradients in block order, then AdamW without decay; grad [1, C]"),
+    # --- held-out sweep -----------------------------------------------------------------------------------
+    _op("sweep_begin", "step", "", "opens one batch of the held-out sweep"),
+    _op("sweep_loss", "step", "losses:r:all", "sum and count of the batch, in row order"),
+    # --- one decoded token --------------------------------------------------------------------------------
+    _op("token_begin", "decode", "table:r:all x:w:all", "pace, apply token events, pin a version; x [1, C]"),
+    _op("decode_norm_matmul", "decode", "x:r:all gain:r:all w:r:cols y:w:columns", "y = norm(x) w^T"),
+    _op("decode_norm_matmul_gelu", "decode", "x:r:all gain:r:all w:r:cols a:w:columns", "a = gelu(norm(x) w^T)"),
+    _op("decode_matmul_residual", "decode", "x:r:all w:r:cols skip:r:columns y:w:columns", "y = skip + x w^T"),
+    _op("decode_attention", "decode", "qkv:r:heads k:rw:columns v:rw:columns o:w:columns",
+        "one head: appends the rotated key and the value to the cache [context, C], attends to it"),
+    _op("sample", "sample", "logits:r:all", "temperature, top-k, top-p; log the token; release the pin"),
+    # --- Doom ---------------------------------------------------------------------------------------------
+    _op("doom_tic", "doom_tic", "", "one tic and one frame of game `row0`"),
+)
+
+OPCODES: dict[str, int] = {op.name: index for index, op in enumerate(OPS)}
+ADAMW_DECAY = 1
