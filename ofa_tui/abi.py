@@ -43,6 +43,11 @@ SERVED_RING = 1 << 16
 FRAME_SLOTS = 16
 FRAME_WIDTH, FRAME_HEIGHT = 320, 200
 
+COUNTER_STRIDE = 16
+"""u8 words from one counter to the next: 128 bytes, so that no two counters share a cache line."""
+
+TASK_WAIT = np.dtype([("first", "u4"), ("count", "u2"), ("n", "u1"), ("lag", "u1")])
+
 TASK = np.dtype(
     [
         ("opcode", "u2"),
@@ -51,7 +56,7 @@ TASK = np.dtype(
         ("signal", "u4"),          # counter that grows by one when the task is done, or NONE_U32
         ("tile", "i4", (4,)),      # row0, rows, col0, cols: elements of the output the task owns
         ("operands", "u2", (8,)),  # indices into the operand table, NONE_U16 where absent
-        ("waits", [("first", "u4"), ("count", "u2"), ("n", "u1"), ("lag", "u1")], (3,)),
+        ("waits", TASK_WAIT, (3,)),
     ]
 )
 """64 bytes. A wait holds until each of the `n` counters from `first` on has reached
@@ -134,7 +139,7 @@ CONTROL = np.dtype(
         ("stop", "u4"),                   # leave: training after the step it is in, the others after their iteration
         ("pause", "u4"),                  # hold every role at its next iteration
         ("abort", "u4"),                  # leave at once
-        ("single_tics", "u4"),            # while paused: number of tics Doom may still run
+        ("single_tics", "u4"),            # tics Doom may run while paused, counted since the launch
         ("deadline_ns", "u8"),            # of any wait
         ("token_interval_ns", "u8"),      # 0 = as fast as it goes
         ("tic_interval_ns", "u8"),        # 28,571,429 for 35 a second; 0 = as fast as it goes
@@ -145,12 +150,25 @@ CONTROL = np.dtype(
 )
 """Written by the host only. `posted[c]` is stored with release order after `events[c]`."""
 
+QUEUE = np.dtype(
+    [
+        ("next", "u8"),        # the ticket that the next claim gets
+        ("end", "u8"),         # 0 while open, else 1 + the first ticket that will not be run
+        ("events_held", "u4"),  # 1 while a block applies events for a role that has ended
+        ("_pad", "u4"),
+        ("_line", "u8", (13,)),
+    ]
+)
+"""One role's queue, on its own cache line. Iteration = ticket div tasks, task = ticket mod tasks."""
+
+PHASE_IDLE, PHASE_WAITING, PHASE_RUNNING = range(3)
+
 SM_STATUS = np.dtype(
     [
         ("role", "u4"),
         ("opcode", "u4"),            # NONE_U32 between tasks
         ("task", "u4"),              # index in its program
-        ("phase", "u4"),             # 0 idle, 1 waiting, 2 running
+        ("phase", "u4"),             # PHASE_IDLE, PHASE_WAITING, PHASE_RUNNING
         ("iteration", "u8"),
         ("tasks_done", "u8"),
         ("wait_ns", "u8"),           # time in dependency waits since the start
@@ -159,16 +177,18 @@ SM_STATUS = np.dtype(
     ]
 )
 
+ABORT_DEADLINE, ABORT_OPCODE, ABORT_CHECK = 1, 2, 3
+
 ABORT = np.dtype(
     [
-        ("code", "u4"),          # 0 none, 1 deadline, 2 unknown opcode, 3 check failed in a task
+        ("code", "u4"),          # 0 none, or ABORT_DEADLINE, ABORT_OPCODE (unknown), ABORT_CHECK (failed in a task)
         ("role", "u4"),
         ("sm", "u4"),
         ("program", "u4"),
         ("task", "u4"),
         ("opcode", "u4"),
-        ("counter", "u4"),
-        ("_pad", "u4"),
+        ("counter", "u4"),       # NONE_U32 where the wait was for something else
+        ("taken", "u4"),         # 1 once a block is writing the record: the first failure wins
         ("iteration", "u8"),
         ("expected", "u8"),
         ("seen", "u8"),
@@ -211,6 +231,19 @@ DOOM_STATUS = np.dtype(
 )
 """What a published frame shows; one per frame slot, so that picture and figures belong together."""
 
+DOOM_SEAT = np.dtype(
+    [
+        ("next_tic_ns", "u8"),     # pacing
+        ("tics", "u8"),            # tics since the launch (the game's tic clock)
+        ("single_tics", "u4"),     # of CONTROL.single_tics, how many are used up
+        ("behaviour", "u4"),       # index into doom.player.BEHAVIOURS
+        ("episode", "i4"), ("map", "i4"), ("skill", "i4"), ("seed", "u4"),  # of the next new game
+        ("new_game", "u4"),        # 1: start it at the next tic
+        ("_pad", "u4"),
+    ]
+)
+"""What the kernel keeps of one game beside the engine's own Game; the host fills it in before the launch."""
+
 TELEMETRY = np.dtype(
     [
         ("started_ns", "u8"),
@@ -236,7 +269,7 @@ LAUNCH = np.dtype(
         ("programs", PROGRAM, (len(PROGRAMS),)),
         ("operands", "u8"),      # OPERAND [n_operands]
         ("counters", "u8"),      # u8 [n_counters, 16]: one 128-byte line each
-        ("tickets", "u8"),       # u8 [len(ROLES), 16]
+        ("queues", "u8"),        # QUEUE [len(ROLES)]
         ("roles", "u8"),         # u4 [MAX_SMS]: the role table, changed by set_role events
         ("control", "u8"),       # CONTROL
         ("telemetry", "u8"),     # TELEMETRY
@@ -249,6 +282,7 @@ LAUNCH = np.dtype(
         ("prompts", "u8"),       # i4 [PROMPT_SLOTS, context]
         ("frames", "u8"),        # u1 [n_games, FRAME_SLOTS, 200, 320]
         ("doom_status", "u8"),   # DOOM_STATUS [n_games, FRAME_SLOTS]
+        ("doom_seats", "u8"),    # DOOM_SEAT [n_games]
         ("doom_wad", "u8"),      # packed WAD blob, or 0
         ("doom_games", "u8"),    # the engine's own Game structs, n_games * doom_game_bytes()
         ("scratch", "u8"),       # scratch memory of each SM, n_sms * scratch_bytes
@@ -285,7 +319,8 @@ SERVE_STATE = np.dtype(
 )
 
 STRUCTS: dict[str, np.dtype] = {
-    "Task": TASK, "Operand": OPERAND, "Program": PROGRAM, "Model": MODEL, "Optimizer": OPTIMIZER,
-    "Schedule": SCHEDULE, "Data": DATA, "Event": EVENT, "Control": CONTROL, "SmStatus": SM_STATUS, "Abort": ABORT,
-    "Served": SERVED, "DoomStatus": DOOM_STATUS, "Telemetry": TELEMETRY, "ServeState": SERVE_STATE, "Launch": LAUNCH,
+    "TaskWait": TASK_WAIT, "Task": TASK, "Operand": OPERAND, "Program": PROGRAM, "Model": MODEL,
+    "Optimizer": OPTIMIZER, "Schedule": SCHEDULE, "Data": DATA, "Event": EVENT, "Control": CONTROL, "Queue": QUEUE,
+    "SmStatus": SM_STATUS, "Abort": ABORT, "Served": SERVED, "DoomStatus": DOOM_STATUS, "DoomSeat": DOOM_SEAT,
+    "Telemetry": TELEMETRY, "ServeState": SERVE_STATE, "Launch": LAUNCH,
 }
