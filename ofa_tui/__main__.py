@@ -1,0 +1,7 @@
+"""`python -m ofa_tui`."""
+
+import sys
+
+from ofa_tui.cli import main
+
+sys.exit(main())

@@ -1,0 +1,115 @@
+"""`ofa-tui` and its sub-commands. Thin: parse, call, turn errors into one sentence and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from ofa_tui import __version__, locations, settings
+from ofa_tui.errors import OfaError
+
+DESCRIPTION = """\
+One resident kernel trains a language model, serves its changing weights and runs Doom,
+watched and steered from this terminal. Without --record the terminal UI starts."""
+
+SUBCOMMANDS: dict[str, tuple[str, str]] = {
+    "replay": ("ofa_tui.commands.replay", "show a recorded run in the terminal UI"),
+    "prepare": ("ofa_tui.data.prepare", "tokenise a corpus ahead of time"),
+    "program": ("ofa_tui.program.show", "print the task programs a preset compiles to"),
+}
+"""name → (module with add_arguments(parser) and run(args) -> int, help)."""
+
+
+def _main_parser() -> argparse.ArgumentParser:
+    commands = "\n".join(f"  {name:<10} {text}" for name, (_, text) in SUBCOMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog="ofa-tui",
+        description=DESCRIPTION,
+        epilog=f"sub-commands (each has --help):\n{commands}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"ofa-tui {__version__}")
+    settings.add_arguments(parser)
+    record = parser.add_argument_group("recording (no terminal needed)")
+    record.add_argument("--record", type=Path, metavar="DIR", help="run headless and write everything into DIR")
+    record.add_argument("--frame-every", type=float, default=10.0, metavar="S",
+                        help="seconds between two PNG frames (default: 10)")
+    screen = parser.add_argument_group("the terminal")
+    screen.add_argument("--theme", metavar="NAME", help="colour theme")
+    screen.add_argument("--reduced-motion", action="store_true", help="repaint as little as possible")
+    return parser
+
+
+def _run(args: argparse.Namespace) -> int:
+    chosen = settings.from_arguments(args)
+    if args.record is not None:
+        from ofa_tui.commands.record import record_run
+
+        return record_run(chosen, args.record, frame_every_s=args.frame_every)
+    from ofa_tui.commands.watch import watch_run
+
+    return watch_run(chosen, theme=args.theme, reduced_motion=args.reduced_motion)
+
+
+def _sub_command(name: str, arguments: list[str]) -> int:
+    import importlib
+
+    module_name, text = SUBCOMMANDS[name]
+    module = importlib.import_module(module_name)
+    parser = argparse.ArgumentParser(prog=f"ofa-tui {name}", description=text)
+    module.add_arguments(parser)
+    return module.run(parser.parse_args(arguments))
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if arguments and arguments[0] in SUBCOMMANDS:
+        return _sub_command(arguments[0], arguments[1:])
+    if arguments and not arguments[0].startswith("-"):
+        raise OfaError(f"there is no sub-command {arguments[0]!r}; choose {', '.join(SUBCOMMANDS)}, or see --help")
+    return _run(_main_parser().parse_args(arguments))
+
+
+def _report_bug() -> int:
+    """An error nobody foresaw: the traceback goes into a file, a sentence to the user."""
+    log = locations.cache() / "crash.log"
+    with contextlib.suppress(OSError):
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(traceback.format_exc())
+    kind, error, _ = sys.exc_info()
+    name = kind.__name__ if kind else "error"
+    print(f"ofa-tui: internal error ({name}: {error}); this is a bug, please report it with {log}", file=sys.stderr)
+    return 70
+
+
+def guarded(work: Callable[[], int]) -> int:
+    """Runs `work`; every failure becomes one line on stderr and an exit code."""
+    try:
+        return work()
+    except OfaError as error:
+        print(f"ofa-tui: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("ofa-tui: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader went away; nothing more can be said, not even at interpreter exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except Exception:
+        if os.environ.get("OFA_TUI_DEBUG"):
+            raise
+        return _report_bug()
+
+
+def main(argv: list[str] | None = None) -> int:
+    arguments = sys.argv[1:] if argv is None else argv
+    return guarded(lambda: _dispatch(arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,154 @@
+"""The options of a run, as typed on the command line, checked before anything is built."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+
+from ofa_tui import abi
+from ofa_tui.errors import OfaError
+from ofa_tui.presets import PRESETS, Preset, preset
+
+BACKENDS = ("auto", "host", "cuda")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides what a run does; written whole into run.json."""
+
+    preset: Preset
+    backend: str
+    steps: int
+    data: tuple[Path, ...]
+    valid: tuple[Path, ...]
+    tokenizer: str
+    sms: tuple[int, int, int]
+    """Blocks for train, serve, Doom."""
+    seed: int
+    prompt: str
+    temperature: float
+    top_k: int
+    top_p: float
+    tokens_per_s: float
+    """Pace of serving, 0 for as fast as it goes."""
+    wad: Path | None
+    map: str
+    """`E1M1`, `MAP01`, or empty for the WAD's first."""
+    skill: int
+    player: str
+    tics_per_s: float
+    """35, or 0 for as fast as it goes."""
+    events: Path | None
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values, ready for JSON."""
+        plain = dataclasses.asdict(self)
+        for key in ("data", "valid"):
+            plain[key] = [str(path) for path in plain[key]]
+        for key in ("wad", "events"):
+            plain[key] = str(plain[key]) if plain[key] else None
+        return plain
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    run = parser.add_argument_group("the run")
+    run.add_argument("--preset", metavar="P", help=f"model and training preset: {', '.join(PRESETS)}")
+    run.add_argument("--steps", type=int, metavar="N", help="training steps (default: the preset's)")
+    run.add_argument("--backend", default="auto", choices=BACKENDS, help="where the kernel runs (default: auto)")
+    run.add_argument("--sms", metavar="train=2,serve=1,doom=1", help="SMs (on the host: threads) per role")
+    run.add_argument("--seed", type=int, default=1, metavar="N", help="weights, data order, sampling, Doom (default: 1)")
+    run.add_argument("--events", type=Path, metavar="FILE", help="play back steering recorded in an events.jsonl")
+
+    text = parser.add_argument_group("text")
+    text.add_argument("--data", type=Path, action="append", default=[], metavar="FILE|FOLDER",
+                      help="train on this UTF-8 text (.txt, .xz, .zst), repeatable; default: generated stories")
+    text.add_argument("--valid", type=Path, action="append", default=[], metavar="FILE",
+                      help="held-out text, repeatable; default: *.valid.* files of a folder, else the last 10 %%")
+    text.add_argument("--tokenizer", metavar="T", help="bytes, bpe:N, gpt2 or a tokenizer JSON file")
+
+    serve = parser.add_argument_group("serving")
+    serve.add_argument("--prompt", default="", metavar="TEXT", help="what the first story begins with")
+    serve.add_argument("--temperature", type=float, default=0.8, metavar="T", help="0 picks the likeliest (default: 0.8)")
+    serve.add_argument("--top-k", type=int, default=0, metavar="K", help="sample among the K likeliest; 0 = all")
+    serve.add_argument("--top-p", type=float, default=0.95, metavar="P", help="nucleus sampling (default: 0.95)")
+    serve.add_argument("--token-rate", default=None, metavar="N|max",
+                       help="tokens per second (default on the host: 40)")
+
+    doom = parser.add_argument_group("Doom")
+    doom.add_argument("--wad", type=Path, metavar="FILE", help="IWAD to play (default: searched for)")
+    doom.add_argument("--map", default="", metavar="E1M1", help="first map (default: the WAD's first)")
+    doom.add_argument("--skill", type=int, default=3, metavar="1-5", help="difficulty (default: 3)")
+    doom.add_argument("--player", default="explore", metavar="NAME", help="scripted player (default: explore)")
+    doom.add_argument("--doom-speed", default="35", metavar="35|max", help="tics per second (default: 35)")
+
+
+def parse_sms(text: str) -> tuple[int, int, int]:
+    """`train=2,serve=1,doom=1` → (2, 1, 1). Roles left out get 1. Raises OfaError for a split that cannot be."""
+    counts = {"train": 1, "serve": 1, "doom": 1}
+    for part in text.split(","):
+        role, _, number = part.partition("=")
+        role = role.strip()
+        if role not in counts or not number.strip().isdigit():
+            raise OfaError(f"--sms {text!r} is not a split; write for example --sms train=2,serve=1,doom=1")
+        counts[role] = int(number)
+    if counts["train"] < 1:
+        raise OfaError(f"--sms {text!r} leaves training without an SM; give it at least train=1")
+    if sum(counts.values()) > abi.MAX_SMS:
+        raise OfaError(f"--sms {text!r} asks for {sum(counts.values())} SMs; at most {abi.MAX_SMS} are possible")
+    return counts["train"], counts["serve"], counts["doom"]
+
+
+def _rate(option: str, text: str) -> float:
+    if text == "max":
+        return 0.0
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = -1.0
+    if not 0 < rate < 1e9:
+        raise OfaError(f"{option} {text!r} is not a rate; write a number per second, or max")
+    return rate
+
+
+def from_arguments(args: argparse.Namespace, default_preset: str = "tiny") -> Settings:
+    """Checked settings. Raises OfaError with the first thing that cannot be."""
+    chosen = preset(args.preset or default_preset)
+    steps = chosen.train.steps if args.steps is None else args.steps
+    if not 1 <= steps < 2**40:
+        raise OfaError(f"--steps {steps} cannot be; give at least 1")
+    if not 1 <= args.skill <= 5:
+        raise OfaError(f"--skill {args.skill} cannot be; choose 1 (easiest) to 5 (nightmare)")
+    if not 0 <= args.seed < 2**31:
+        raise OfaError(f"--seed {args.seed} cannot be; choose 0 to {2**31 - 1}")
+    if not 0 <= args.temperature <= 100:
+        raise OfaError(f"--temperature {args.temperature} cannot be; choose 0 (greedy) to 100")
+    if not 0 < args.top_p <= 1:
+        raise OfaError(f"--top-p {args.top_p} cannot be; choose a number above 0, at most 1")
+    if args.top_k < 0:
+        raise OfaError(f"--top-k {args.top_k} cannot be; choose 0 (all) or more")
+    for path in [*args.data, *args.valid]:
+        if not path.exists():
+            raise OfaError(f"there is no {path}; give --data and --valid existing files or folders")
+    return Settings(
+        preset=chosen,
+        backend=args.backend,
+        steps=steps,
+        data=tuple(args.data),
+        valid=tuple(args.valid),
+        tokenizer=args.tokenizer or chosen.tokenizer,
+        sms=parse_sms(args.sms) if args.sms else chosen.sms,
+        seed=args.seed,
+        prompt=args.prompt,
+        temperature=args.temperature,
+        top_k=args.top_k,
+        top_p=args.top_p,
+        tokens_per_s=40.0 if args.token_rate is None else _rate("--token-rate", args.token_rate),
+        wad=args.wad,
+        map=args.map.upper(),
+        skill=args.skill,
+        player=args.player,
+        tics_per_s=_rate("--doom-speed", args.doom_speed),
+        events=args.events,
+    )
