@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 from ofa_tui import __version__, locations, settings
 from ofa_tui.errors import OfaError
@@ -25,9 +26,16 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
 """name → (module with add_arguments(parser) and run(args) -> int, help)."""
 
 
+class _Parser(argparse.ArgumentParser):
+    """Reports a wrong option like every other error: one sentence, no usage text."""
+
+    def error(self, message: str) -> NoReturn:
+        raise OfaError(f"{message}; see {self.prog} --help")
+
+
 def _main_parser() -> argparse.ArgumentParser:
     commands = "\n".join(f"  {name:<10} {text}" for name, (_, text) in SUBCOMMANDS.items())
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="ofa-tui",
         description=DESCRIPTION,
         epilog=f"sub-commands (each has --help):\n{commands}",
@@ -61,7 +69,7 @@ def _sub_command(name: str, arguments: list[str]) -> int:
 
     module_name, text = SUBCOMMANDS[name]
     module = importlib.import_module(module_name)
-    parser = argparse.ArgumentParser(prog=f"ofa-tui {name}", description=text)
+    parser = _Parser(prog=f"ofa-tui {name}", description=text)
     module.add_arguments(parser)
     return module.run(parser.parse_args(arguments))
 

@@ -58,7 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--steps", type=int, metavar="N", help="training steps (default: the preset's)")
     run.add_argument("--backend", default="auto", choices=BACKENDS, help="where the kernel runs (default: auto)")
     run.add_argument("--sms", metavar="train=2,serve=1,doom=1", help="SMs (on the host: threads) per role")
-    run.add_argument("--seed", type=int, default=1, metavar="N", help="weights, data order, sampling, Doom (default: 1)")
+    run.add_argument("--seed", type=int, default=1, metavar="N",
+                     help="weights, data order, sampling, Doom (default: 1)")
     run.add_argument("--events", type=Path, metavar="FILE", help="play back steering recorded in an events.jsonl")
 
     text = parser.add_argument_group("text")
@@ -70,7 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     serve = parser.add_argument_group("serving")
     serve.add_argument("--prompt", default="", metavar="TEXT", help="what the first story begins with")
-    serve.add_argument("--temperature", type=float, default=0.8, metavar="T", help="0 picks the likeliest (default: 0.8)")
+    serve.add_argument("--temperature", type=float, default=0.8, metavar="T",
+                       help="0 picks the likeliest (default: 0.8)")
     serve.add_argument("--top-k", type=int, default=0, metavar="K", help="sample among the K likeliest; 0 = all")
     serve.add_argument("--top-p", type=float, default=0.95, metavar="P", help="nucleus sampling (default: 0.95)")
     serve.add_argument("--token-rate", default=None, metavar="N|max",

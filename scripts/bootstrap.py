@@ -45,7 +45,7 @@ def find_uv() -> str:
         done = subprocess.run([inner, *pip[1:], f"uv=={UV_VERSION}"]) if Path(inner).exists() else None
         uv = PRIVATE / "venv" / "bin" / "uv"
     if done is None or done.returncode != 0 or not uv.exists():
-        fail("could not install uv: connect to the network, or install uv (or Python's pip) yourself and call this again.")
+        fail("could not install uv: connect to the network, or install uv or pip yourself, and call this again.")
     return str(uv)
 
 
