@@ -10,83 +10,83 @@ namespace ofa {
 // Row-major; element (r, c) is data[r * pitch + c].
 template <class T>
 struct Matrix {
-  T* data;
-  int64_t pitch;
-  int64_t rows;
-  int64_t cols;
+    T* data;
+    int64_t pitch;
+    int64_t rows;
+    int64_t cols;
 
-  OFA_INLINE T* row(int64_t r) const { return data + r * pitch; }
+    OFA_INLINE T* row(int64_t r) const { return data + r * pitch; }
 };
 
 struct TaskContext {
-  const Launch* launch;
-  const Task* task;
-  uint32_t program;    // PROGRAM_*
-  uint32_t sm;
-  uint64_t iteration;  // step, sweep batch, token or tic, counted from 0
-  uint64_t version;    // of the weights that are read; weights are written as version + 1
-  uint64_t ticket;     // of the role's queue
+    const Launch* launch;
+    const Task* task;
+    uint32_t program;    // PROGRAM_*
+    uint32_t sm;
+    uint64_t iteration;  // step, sweep batch, token or tic, counted from 0
+    uint64_t version;    // of the weights that are read; weights are written as version + 1
+    uint64_t ticket;     // of the role's queue
 
-  OFA_INLINE int64_t row0() const { return task->tile[0]; }
-  OFA_INLINE int64_t rows() const { return task->tile[1]; }
-  OFA_INLINE int64_t col0() const { return task->tile[2]; }
-  OFA_INLINE int64_t cols() const { return task->tile[3]; }
+    OFA_INLINE int64_t row0() const { return task->tile[0]; }
+    OFA_INLINE int64_t rows() const { return task->tile[1]; }
+    OFA_INLINE int64_t col0() const { return task->tile[2]; }
+    OFA_INLINE int64_t cols() const { return task->tile[3]; }
 
-  // Whether optional operand i was given.
-  OFA_INLINE bool present(int i) const { return task->operands[i] != NONE_U16; }
+    // Whether optional operand i was given.
+    OFA_INLINE bool present(int i) const { return task->operands[i] != NONE_U16; }
 
-  // Operand i as ops.py numbers them: the whole matrix, not the tile.
-  template <class T>
-  OFA_INLINE Matrix<T> operand(int i) const {
-    const Operand& o = launch->operands[task->operands[i]];
-    const uint64_t copy = (version + o.rotation) % o.copies;
-    return {reinterpret_cast<T*>(o.base + copy * o.copy_bytes), o.pitch, o.rows, o.cols};
-  }
-
-  // First token of sequence b of this step or sweep batch; -1 for an empty row of the last held-out batch.
-  OFA_INLINE int64_t window(int64_t b) const {
-    const int64_t batch = launch->model.batch;
-    if (program == PROGRAM_TRAIN) return launch->data.train_windows[int64_t(iteration) * batch + b];
-    const uint64_t held_out = sweep_batch(launch->schedule, iteration);
-    return launch->data.valid_windows[int64_t(held_out) * batch + b];
-  }
-
-  // Input token of row r = b * context + t; 0 in an empty row.
-  OFA_INLINE int32_t token(int64_t r) const {
-    const int64_t at = position_in_text(r);
-    return at >= 0 && at < text_length() ? text()[at] : 0;
-  }
-
-  // Token that row r has to predict, or -1 where it does not count.
-  OFA_INLINE int32_t target(int64_t r) const {
-    const int64_t at = position_in_text(r);
-    return at >= 0 && at + 1 < text_length() ? text()[at + 1] : -1;
-  }
-
-  // Rows of the whole batch that have a target: the divisor of the mean loss.
-  OFA_INLINE int64_t counted_rows() const {
-    const int64_t context = launch->model.context;
-    int64_t count = 0;
-    for (int64_t b = 0; b < int64_t(launch->model.batch); ++b) {
-      const int64_t first = window(b);
-      const int64_t left = first < 0 ? 0 : text_length() - 1 - first;
-      count += left < 0 ? 0 : left < context ? left : context;
+    // Operand i as ops.py numbers them: the whole matrix, not the tile.
+    template <class T>
+    OFA_INLINE Matrix<T> operand(int i) const {
+        const Operand& o = launch->operands[task->operands[i]];
+        const uint64_t copy = (version + o.rotation) % o.copies;
+        return {reinterpret_cast<T*>(o.base + copy * o.copy_bytes), o.pitch, o.rows, o.cols};
     }
-    return count;
-  }
+
+    // First token of sequence b of this step or sweep batch; -1 for an empty row of the last held-out batch.
+    OFA_INLINE int64_t window(int64_t b) const {
+        const int64_t batch = launch->model.batch;
+        if (program == PROGRAM_TRAIN) return launch->data.train_windows[int64_t(iteration) * batch + b];
+        const uint64_t held_out = sweep_batch(launch->schedule, iteration);
+        return launch->data.valid_windows[int64_t(held_out) * batch + b];
+    }
+
+    // Input token of row r = b * context + t; 0 in an empty row.
+    OFA_INLINE int32_t token(int64_t r) const {
+        const int64_t at = position_in_text(r);
+        return at >= 0 && at < text_length() ? text()[at] : 0;
+    }
+
+    // Token that row r has to predict, or -1 where it does not count.
+    OFA_INLINE int32_t target(int64_t r) const {
+        const int64_t at = position_in_text(r);
+        return at >= 0 && at + 1 < text_length() ? text()[at + 1] : -1;
+    }
+
+    // Rows of the whole batch that have a target: the divisor of the mean loss.
+    OFA_INLINE int64_t counted_rows() const {
+        const int64_t context = launch->model.context;
+        int64_t count = 0;
+        for (int64_t b = 0; b < int64_t(launch->model.batch); ++b) {
+            const int64_t first = window(b);
+            const int64_t left = first < 0 ? 0 : text_length() - 1 - first;
+            count += left < 0 ? 0 : left < context ? left : context;
+        }
+        return count;
+    }
 
  private:
-  OFA_INLINE const int32_t* text() const {
-    return program == PROGRAM_TRAIN ? launch->data.train_tokens : launch->data.valid_tokens;
-  }
-  OFA_INLINE int64_t text_length() const {
-    return int64_t(program == PROGRAM_TRAIN ? launch->data.n_train : launch->data.n_valid);
-  }
-  OFA_INLINE int64_t position_in_text(int64_t r) const {
-    const int64_t context = launch->model.context;
-    const int64_t first = window(r / context);
-    return first < 0 ? -1 : first + r % context;
-  }
+    OFA_INLINE const int32_t* text() const {
+        return program == PROGRAM_TRAIN ? launch->data.train_tokens : launch->data.valid_tokens;
+    }
+    OFA_INLINE int64_t text_length() const {
+        return int64_t(program == PROGRAM_TRAIN ? launch->data.n_train : launch->data.n_valid);
+    }
+    OFA_INLINE int64_t position_in_text(int64_t r) const {
+        const int64_t context = launch->model.context;
+        const int64_t first = window(r / context);
+        return first < 0 ? -1 : first + r % context;
+    }
 };
 
 }  // namespace ofa

@@ -1,7 +1,7 @@
 """The one description of every struct that Python and the kernel share.
 
-Each struct is a numpy dtype; `header()` writes the C++ of all of them, with a static_assert per offset, and the
-kernel library exports the sizes it was compiled with so that `check_layout` can compare them when it is loaded.
+Each struct is a numpy dtype; `abi_header.py` writes the C++ of all of them, with a static_assert per offset,
+and the kernel library exports the layout it was compiled with, which is compared when it is loaded.
 Pointers are 64-bit addresses (host addresses for the CPU build, device addresses on a GPU).
 """
 
@@ -110,8 +110,8 @@ SCHEDULE = np.dtype(
         ("final_batches", "u8"),     # iterations of the sweep after the last step
     ]
 )
-"""Order of the train role: `sweep_every` steps, a sweep of `sweep_batches`, and so on; after the last step one
-sweep of `final_batches` (and no intermediate one there)."""
+"""Order of the train role: `sweep_every` steps, a sweep of `sweep_batches`, and so on; after the last step
+one sweep of `final_batches` (and no intermediate one there)."""
 
 DATA = np.dtype(
     [
@@ -123,7 +123,7 @@ DATA = np.dtype(
         ("n_valid", "u8"),
     ]
 )
-"""Row b of a window w predicts tokens w+1 .. w+context; targets at or past the end of the tokens do not count."""
+"""A window w predicts tokens w+1 .. w+context; targets at or past the end of the tokens do not count."""
 
 EVENT = np.dtype(
     [
@@ -136,7 +136,7 @@ EVENT = np.dtype(
 
 CONTROL = np.dtype(
     [
-        ("stop", "u4"),                   # leave: training after the step it is in, the others after their iteration
+        ("stop", "u4"),                   # leave: training after its step, the others after their iteration
         ("pause", "u4"),                  # hold every role at its next iteration
         ("abort", "u4"),                  # leave at once
         ("single_tics", "u4"),            # tics Doom may run while paused, counted since the launch
@@ -181,7 +181,7 @@ ABORT_DEADLINE, ABORT_OPCODE, ABORT_CHECK = 1, 2, 3
 
 ABORT = np.dtype(
     [
-        ("code", "u4"),          # 0 none, or ABORT_DEADLINE, ABORT_OPCODE (unknown), ABORT_CHECK (failed in a task)
+        ("code", "u4"),          # 0 none, ABORT_DEADLINE, ABORT_OPCODE (unknown), ABORT_CHECK (failed in a task)
         ("role", "u4"),
         ("sm", "u4"),
         ("program", "u4"),
@@ -252,8 +252,8 @@ TELEMETRY = np.dtype(
         ("tokens_served", "u8"),         # entries of the served ring written so far
         ("blocks_running", "u4"),
         ("finished", "u4"),              # 1 once training and its last sweep are done
-        ("frames", "u8", (MAX_GAMES,)),  # frames published per game; frame n is in slot (n - 1) mod FRAME_SLOTS
-        ("applied", "u8", (3, EVENT_RING)),  # clock at which the event in that ring entry took effect, NONE_U64 = not yet
+        ("frames", "u8", (MAX_GAMES,)),  # published per game; frame n is in slot (n - 1) mod FRAME_SLOTS
+        ("applied", "u8", (3, EVENT_RING)),  # clock at which that event took effect, NONE_U64 = not yet
         ("abort", ABORT),
         ("sms", SM_STATUS, (MAX_SMS,)),
     ]
@@ -320,7 +320,7 @@ SERVE_STATE = np.dtype(
 
 STRUCTS: dict[str, np.dtype] = {
     "TaskWait": TASK_WAIT, "Task": TASK, "Operand": OPERAND, "Program": PROGRAM, "Model": MODEL,
-    "Optimizer": OPTIMIZER, "Schedule": SCHEDULE, "Data": DATA, "Event": EVENT, "Control": CONTROL, "Queue": QUEUE,
-    "SmStatus": SM_STATUS, "Abort": ABORT, "Served": SERVED, "DoomStatus": DOOM_STATUS, "DoomSeat": DOOM_SEAT,
-    "Telemetry": TELEMETRY, "ServeState": SERVE_STATE, "Launch": LAUNCH,
+    "Optimizer": OPTIMIZER, "Schedule": SCHEDULE, "Data": DATA, "Event": EVENT, "Control": CONTROL,
+    "Queue": QUEUE, "SmStatus": SM_STATUS, "Abort": ABORT, "Served": SERVED, "DoomStatus": DOOM_STATUS,
+    "DoomSeat": DOOM_SEAT, "Telemetry": TELEMETRY, "ServeState": SERVE_STATE, "Launch": LAUNCH,
 }

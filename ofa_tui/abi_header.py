@@ -85,7 +85,7 @@ def _struct(name: str, dtype: np.dtype) -> list[str]:
     for field in dtype.names:
         kind = dtype.fields[field][0]
         dimensions = "".join(f"[{n}]" for n in kind.shape)
-        lines.append(f"  {_type_name(name, field, kind.base)} {field}{dimensions};")
+        lines.append(f"    {_type_name(name, field, kind.base)} {field}{dimensions};")
     lines.append("};")
     lines.append(f"static_assert(sizeof({name}) == {dtype.itemsize});")
     lines += [f"static_assert(offsetof({name}, {field}) == {offset});" for field, offset in _offsets(dtype)]
@@ -93,8 +93,9 @@ def _struct(name: str, dtype: np.dtype) -> list[str]:
 
 
 def _numbering(prefix: str, names: tuple[str, ...]) -> list[str]:
-    rows = [f"  {prefix}_{name.upper()} = {index}," for index, name in enumerate(names)]
-    return [f"enum {prefix.title()}Number : uint32_t {{", *rows, f"  {prefix}_COUNT = {len(names)},", "};", ""]
+    rows = [f"    {prefix}_{name.upper()} = {index}," for index, name in enumerate(names)]
+    rows.append(f"    {prefix}_COUNT = {len(names)},")
+    return [f"enum {prefix.title()}Number : uint32_t {{", *rows, "};", ""]
 
 
 def abi_header() -> str:
@@ -109,10 +110,11 @@ def abi_header() -> str:
         "",
     ]
     for name in (
-        "MAX_SMS", "MAX_WAITS", "MAX_OPERANDS", "MAX_GAMES", "EVENT_RING", "PROMPT_SLOTS", "SERVED_RING", "FRAME_SLOTS",
-        "FRAME_WIDTH", "FRAME_HEIGHT", "NONE_U16", "NONE_U32", "SERVED_PROMPT", "SERVED_FIRST", "COUNTER_STRIDE",
-        "ABORT_DEADLINE", "ABORT_OPCODE", "ABORT_CHECK", "PHASE_IDLE", "PHASE_WAITING", "PHASE_RUNNING",
-    ):  # fmt: skip
+        "MAX_SMS", "MAX_WAITS", "MAX_OPERANDS", "MAX_GAMES", "EVENT_RING", "PROMPT_SLOTS", "SERVED_RING",
+        "FRAME_SLOTS", "FRAME_WIDTH", "FRAME_HEIGHT", "NONE_U16", "NONE_U32", "SERVED_PROMPT", "SERVED_FIRST",
+        "COUNTER_STRIDE", "ABORT_DEADLINE", "ABORT_OPCODE", "ABORT_CHECK", "PHASE_IDLE", "PHASE_WAITING",
+        "PHASE_RUNNING",
+    ):
         lines.append(f"constexpr uint32_t {name} = {getattr(abi, name)}u;")
     lines += [
         f"constexpr uint64_t NONE_U64 = {abi.NONE_U64:#x}ull;",
@@ -148,11 +150,12 @@ def dispatch_header() -> str:
         "namespace ofa {",
         "",
         "OFA_INLINE bool run_body(Block& block, const TaskContext& ctx) {",
-        "  switch (ctx.task->opcode) {",
+        "    switch (ctx.task->opcode) {",
     ]
     for op in OPS:
-        lines += [f"    case OPCODE_{op.name.upper()}:", f"      {op.symbol}(block, ctx);", "      return true;"]
-    lines += ["    default:", "      return false;", "  }", "}", "", "}  // namespace ofa", ""]
+        case = f"OPCODE_{op.name.upper()}"
+        lines += [f"    case {case}:", f"        {op.symbol}(block, ctx);", "        return true;"]
+    lines += ["    default:", "        return false;", "    }", "}", "", "}  // namespace ofa", ""]
     return "\n".join(lines)
 
 

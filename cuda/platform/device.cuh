@@ -20,82 +20,82 @@ constexpr int BLOCK_THREADS = 384;
 
 class Block {
  public:
-  // What the threads of a block exchange; the entry puts it into shared memory.
-  struct Exchange {
-    uint64_t value;
-    uint64_t partial[BLOCK_THREADS / 32];
-  };
+    // What the threads of a block exchange; the entry puts it into shared memory.
+    struct Exchange {
+        uint64_t value;
+        uint64_t partial[BLOCK_THREADS / 32];
+    };
 
-  __device__ Block(uint32_t sm, uint8_t* scratch, uint64_t scratch_bytes, Exchange* exchange)
-      : sm_(sm), scratch_(scratch), scratch_bytes_(scratch_bytes), exchange_(exchange) {}
+    __device__ Block(uint32_t sm, uint8_t* scratch, uint64_t scratch_bytes, Exchange* exchange)
+            : sm_(sm), scratch_(scratch), scratch_bytes_(scratch_bytes), exchange_(exchange) {}
 
-  __device__ uint32_t sm() const { return sm_; }
-  __device__ int thread() const { return int(threadIdx.x); }
-  __device__ int threads() const { return BLOCK_THREADS; }
-  __device__ bool leader() const { return threadIdx.x == 0; }
-  __device__ void sync() { __syncthreads(); }
+    __device__ uint32_t sm() const { return sm_; }
+    __device__ int thread() const { return int(threadIdx.x); }
+    __device__ int threads() const { return BLOCK_THREADS; }
+    __device__ bool leader() const { return threadIdx.x == 0; }
+    __device__ void sync() { __syncthreads(); }
 
-  template <class F>
-  OFA_INLINE void for_each(int64_t n, F f) {
-    for (int64_t i = threadIdx.x; i < n; i += BLOCK_THREADS) f(i);
-  }
-
-  template <class F>
-  OFA_INLINE auto sum(int64_t n, F f) -> decltype(f(int64_t(0))) {
-    return reduce(n, f, decltype(f(int64_t(0)))(0), [](auto a, auto b) { return a + b; });
-  }
-
-  template <class T, class F>
-  OFA_INLINE T max(int64_t n, T lowest, F f) {
-    return reduce(n, f, lowest, [](T a, T b) { return a < b ? b : a; });
-  }
-
-  template <class F>
-  OFA_INLINE auto broadcast(F f) -> decltype(f()) {
-    using T = decltype(f());
-    static_assert(sizeof(T) <= sizeof(uint64_t));
-    if (leader()) {
-      const T value = f();
-      memcpy(&exchange_->value, &value, sizeof(T));
+    template <class F>
+    OFA_INLINE void for_each(int64_t n, F f) {
+        for (int64_t i = threadIdx.x; i < n; i += BLOCK_THREADS) f(i);
     }
-    __syncthreads();
-    T value;
-    memcpy(&value, &exchange_->value, sizeof(T));
-    __syncthreads();
-    return value;
-  }
 
-  template <class T>
-  OFA_INLINE T* scratch(uint64_t offset_bytes = 0) const {
-    return reinterpret_cast<T*>(scratch_ + offset_bytes);
-  }
-  __device__ uint64_t scratch_bytes() const { return scratch_bytes_; }
+    template <class F>
+    OFA_INLINE auto sum(int64_t n, F f) -> decltype(f(int64_t(0))) {
+        return reduce(n, f, decltype(f(int64_t(0)))(0), [](auto a, auto b) { return a + b; });
+    }
+
+    template <class T, class F>
+    OFA_INLINE T max(int64_t n, T lowest, F f) {
+        return reduce(n, f, lowest, [](T a, T b) { return a < b ? b : a; });
+    }
+
+    template <class F>
+    OFA_INLINE auto broadcast(F f) -> decltype(f()) {
+        using T = decltype(f());
+        static_assert(sizeof(T) <= sizeof(uint64_t));
+        if (leader()) {
+            const T value = f();
+            memcpy(&exchange_->value, &value, sizeof(T));
+        }
+        __syncthreads();
+        T value;
+        memcpy(&value, &exchange_->value, sizeof(T));
+        __syncthreads();
+        return value;
+    }
+
+    template <class T>
+    OFA_INLINE T* scratch(uint64_t offset_bytes = 0) const {
+        return reinterpret_cast<T*>(scratch_ + offset_bytes);
+    }
+    __device__ uint64_t scratch_bytes() const { return scratch_bytes_; }
 
  private:
-  // Strided partial results per thread, a butterfly within each warp, then the warps in order.
-  template <class T, class F, class Combine>
-  OFA_INLINE T reduce(int64_t n, F f, T initial, Combine combine) {
-    static_assert(sizeof(T) <= sizeof(uint64_t));
-    T value = initial;
-    for (int64_t i = threadIdx.x; i < n; i += BLOCK_THREADS) value = combine(value, f(i));
-    for (int distance = 16; distance > 0; distance /= 2)
-      value = combine(value, __shfl_xor_sync(0xFFFFFFFFu, value, distance));
-    if (threadIdx.x % 32 == 0) memcpy(&exchange_->partial[threadIdx.x / 32], &value, sizeof(T));
-    __syncthreads();
-    T total = initial;
-    for (int warp = 0; warp < BLOCK_THREADS / 32; ++warp) {
-      T part;
-      memcpy(&part, &exchange_->partial[warp], sizeof(T));
-      total = combine(total, part);
+    // Strided partial results per thread, a butterfly within each warp, then the warps in order.
+    template <class T, class F, class Combine>
+    OFA_INLINE T reduce(int64_t n, F f, T initial, Combine combine) {
+        static_assert(sizeof(T) <= sizeof(uint64_t));
+        T value = initial;
+        for (int64_t i = threadIdx.x; i < n; i += BLOCK_THREADS) value = combine(value, f(i));
+        for (int distance = 16; distance > 0; distance /= 2)
+            value = combine(value, __shfl_xor_sync(0xFFFFFFFFu, value, distance));
+        if (threadIdx.x % 32 == 0) memcpy(&exchange_->partial[threadIdx.x / 32], &value, sizeof(T));
+        __syncthreads();
+        T total = initial;
+        for (int warp = 0; warp < BLOCK_THREADS / 32; ++warp) {
+            T part;
+            memcpy(&part, &exchange_->partial[warp], sizeof(T));
+            total = combine(total, part);
+        }
+        __syncthreads();
+        return total;
     }
-    __syncthreads();
-    return total;
-  }
 
-  uint32_t sm_;
-  uint8_t* scratch_;
-  uint64_t scratch_bytes_;
-  Exchange* exchange_;
+    uint32_t sm_;
+    uint8_t* scratch_;
+    uint64_t scratch_bytes_;
+    Exchange* exchange_;
 };
 
 // --- atomics: T is uint32_t or uint64_t. System scope where the host reads or writes the word too, and the
@@ -103,58 +103,58 @@ class Block {
 
 template <class T>
 OFA_INLINE T load_relaxed(const T* p) {
-  return __nv_atomic_load_n(const_cast<T*>(p), __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_SYSTEM);
+    return __nv_atomic_load_n(const_cast<T*>(p), __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_SYSTEM);
 }
 template <class T>
 OFA_INLINE T load_acquire(const T* p) {
-  return __nv_atomic_load_n(const_cast<T*>(p), __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_SYSTEM);
+    return __nv_atomic_load_n(const_cast<T*>(p), __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_SYSTEM);
 }
 template <class T>
 OFA_INLINE T load_seq_cst(const T* p) {
-  return __nv_atomic_load_n(const_cast<T*>(p), __NV_ATOMIC_SEQ_CST, __NV_THREAD_SCOPE_DEVICE);
+    return __nv_atomic_load_n(const_cast<T*>(p), __NV_ATOMIC_SEQ_CST, __NV_THREAD_SCOPE_DEVICE);
 }
 template <class T>
 OFA_INLINE void store_relaxed(T* p, T value) {
-  __nv_atomic_store_n(p, value, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_SYSTEM);
+    __nv_atomic_store_n(p, value, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_SYSTEM);
 }
 template <class T>
 OFA_INLINE void store_release(T* p, T value) {
-  __nv_atomic_store_n(p, value, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_SYSTEM);
+    __nv_atomic_store_n(p, value, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_SYSTEM);
 }
 template <class T>
 OFA_INLINE T exchange_seq_cst(T* p, T value) {
-  return __nv_atomic_exchange_n(p, value, __NV_ATOMIC_SEQ_CST, __NV_THREAD_SCOPE_DEVICE);
+    return __nv_atomic_exchange_n(p, value, __NV_ATOMIC_SEQ_CST, __NV_THREAD_SCOPE_DEVICE);
 }
 template <class T>
 OFA_INLINE T fetch_add_relaxed(T* p, T value) {
-  return __nv_atomic_fetch_add(p, value, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+    return __nv_atomic_fetch_add(p, value, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
 }
 // After a block barrier one thread's release covers the writes of the whole block (causality is cumulative).
 template <class T>
 OFA_INLINE void add_release(T* p, T value) {
-  __nv_atomic_add(p, value, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_DEVICE);
+    __nv_atomic_add(p, value, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_DEVICE);
 }
 template <class T>
 OFA_INLINE bool compare_exchange(T* p, T expected, T desired) {
-  return __nv_atomic_compare_exchange_n(p, &expected, desired, false, __NV_ATOMIC_ACQ_REL, __NV_ATOMIC_RELAXED,
-                                        __NV_THREAD_SCOPE_DEVICE);
+    return __nv_atomic_compare_exchange_n(p, &expected, desired, false, __NV_ATOMIC_ACQ_REL, __NV_ATOMIC_RELAXED,
+                                                                                __NV_THREAD_SCOPE_DEVICE);
 }
 
 // --- time ------------------------------------------------------------------------------------------------
 
 OFA_INLINE uint64_t now_ns() {
-  uint64_t ns;
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(ns));
-  return ns;
+    uint64_t ns;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(ns));
+    return ns;
 }
 
 // __nanosleep takes at most a millisecond.
 OFA_INLINE void sleep_ns(uint64_t ns) {
-  for (const uint64_t end = now_ns() + ns; now_ns() < end;) __nanosleep(ns < 1000000 ? uint32_t(ns) : 1000000u);
+    for (const uint64_t end = now_ns() + ns; now_ns() < end;) __nanosleep(ns < 1000000 ? uint32_t(ns) : 1000000u);
 }
 
 OFA_INLINE void back_off(uint32_t attempt) {
-  if (attempt >= 32) __nanosleep(attempt < 256 ? 32 : 256);
+    if (attempt >= 32) __nanosleep(attempt < 256 ? 32 : 256);
 }
 
 }  // namespace ofa

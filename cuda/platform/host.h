@@ -24,131 +24,131 @@ namespace ofa {
 
 class Block {
  public:
-  Block(uint32_t sm, uint8_t* scratch, uint64_t scratch_bytes)
-      : sm_(sm), scratch_(scratch), scratch_bytes_(scratch_bytes) {}
+    Block(uint32_t sm, uint8_t* scratch, uint64_t scratch_bytes)
+            : sm_(sm), scratch_(scratch), scratch_bytes_(scratch_bytes) {}
 
-  uint32_t sm() const { return sm_; }
-  int thread() const { return 0; }
-  int threads() const { return 1; }
-  bool leader() const { return true; }
-  void sync() {}
+    uint32_t sm() const { return sm_; }
+    int thread() const { return 0; }
+    int threads() const { return 1; }
+    bool leader() const { return true; }
+    void sync() {}
 
-  // f(i) for i in [0, n): the calls must be independent of each other. No barrier follows.
-  template <class F>
-  OFA_INLINE void for_each(int64_t n, F f) {
-    OFA_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) f(i);
-  }
+    // f(i) for i in [0, n): the calls must be independent of each other. No barrier follows.
+    template <class F>
+    OFA_INLINE void for_each(int64_t n, F f) {
+        OFA_INDEPENDENT
+        for (int64_t i = 0; i < n; ++i) f(i);
+    }
 
-  // Sum of f(i) over [0, n), the same in every thread; the order of additions depends on n alone.
-  template <class F>
-  OFA_INLINE auto sum(int64_t n, F f) -> decltype(f(int64_t(0))) {
-    return reduce(n, f, decltype(f(int64_t(0)))(0), [](auto a, auto b) { return a + b; });
-  }
+    // Sum of f(i) over [0, n), the same in every thread; the order of additions depends on n alone.
+    template <class F>
+    OFA_INLINE auto sum(int64_t n, F f) -> decltype(f(int64_t(0))) {
+        return reduce(n, f, decltype(f(int64_t(0)))(0), [](auto a, auto b) { return a + b; });
+    }
 
-  // Largest f(i) over [0, n); `lowest` where n is 0.
-  template <class T, class F>
-  OFA_INLINE T max(int64_t n, T lowest, F f) {
-    return reduce(n, f, lowest, [](T a, T b) { return a < b ? b : a; });
-  }
+    // Largest f(i) over [0, n); `lowest` where n is 0.
+    template <class T, class F>
+    OFA_INLINE T max(int64_t n, T lowest, F f) {
+        return reduce(n, f, lowest, [](T a, T b) { return a < b ? b : a; });
+    }
 
-  // The leader's f(), in every thread.
-  template <class F>
-  OFA_INLINE auto broadcast(F f) -> decltype(f()) {
-    return f();
-  }
+    // The leader's f(), in every thread.
+    template <class F>
+    OFA_INLINE auto broadcast(F f) -> decltype(f()) {
+        return f();
+    }
 
-  // Memory of this SM, 64-byte aligned at offset 0, shared by its threads, kept during a task only.
-  template <class T>
-  OFA_INLINE T* scratch(uint64_t offset_bytes = 0) const {
-    return reinterpret_cast<T*>(scratch_ + offset_bytes);
-  }
-  uint64_t scratch_bytes() const { return scratch_bytes_; }
+    // Memory of this SM, 64-byte aligned at offset 0, shared by its threads, kept during a task only.
+    template <class T>
+    OFA_INLINE T* scratch(uint64_t offset_bytes = 0) const {
+        return reinterpret_cast<T*>(scratch_ + offset_bytes);
+    }
+    uint64_t scratch_bytes() const { return scratch_bytes_; }
 
  private:
-  static constexpr int LANES = 16;
+    static constexpr int LANES = 16;
 
-  // Sixteen partial results, so that the loop is a vector loop and its order is still fixed.
-  template <class T, class F, class Combine>
-  static OFA_INLINE T reduce(int64_t n, F f, T initial, Combine combine) {
-    T lanes[LANES];
-    for (int l = 0; l < LANES; ++l) lanes[l] = initial;
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-      for (int l = 0; l < LANES; ++l) lanes[l] = combine(lanes[l], f(i + l));
-    for (int l = 0; i < n; ++i, ++l) lanes[l] = combine(lanes[l], f(i));
-    for (int width = LANES / 2; width > 0; width /= 2)
-      for (int l = 0; l < width; ++l) lanes[l] = combine(lanes[l], lanes[l + width]);
-    return lanes[0];
-  }
+    // Sixteen partial results, so that the loop is a vector loop and its order is still fixed.
+    template <class T, class F, class Combine>
+    static OFA_INLINE T reduce(int64_t n, F f, T initial, Combine combine) {
+        T lanes[LANES];
+        for (int l = 0; l < LANES; ++l) lanes[l] = initial;
+        int64_t i = 0;
+        for (; i + LANES <= n; i += LANES)
+            for (int l = 0; l < LANES; ++l) lanes[l] = combine(lanes[l], f(i + l));
+        for (int l = 0; i < n; ++i, ++l) lanes[l] = combine(lanes[l], f(i));
+        for (int width = LANES / 2; width > 0; width /= 2)
+            for (int l = 0; l < width; ++l) lanes[l] = combine(lanes[l], lanes[l + width]);
+        return lanes[0];
+    }
 
-  uint32_t sm_;
-  uint8_t* scratch_;
-  uint64_t scratch_bytes_;
+    uint32_t sm_;
+    uint8_t* scratch_;
+    uint64_t scratch_bytes_;
 };
 
 // --- atomics: T is uint32_t or uint64_t ------------------------------------------------------------------
 
 template <class T>
 OFA_INLINE T load_relaxed(const T* p) {
-  return __atomic_load_n(p, __ATOMIC_RELAXED);
+    return __atomic_load_n(p, __ATOMIC_RELAXED);
 }
 template <class T>
 OFA_INLINE T load_acquire(const T* p) {
-  return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 template <class T>
 OFA_INLINE T load_seq_cst(const T* p) {
-  return __atomic_load_n(p, __ATOMIC_SEQ_CST);
+    return __atomic_load_n(p, __ATOMIC_SEQ_CST);
 }
 template <class T>
 OFA_INLINE void store_relaxed(T* p, T value) {
-  __atomic_store_n(p, value, __ATOMIC_RELAXED);
+    __atomic_store_n(p, value, __ATOMIC_RELAXED);
 }
 template <class T>
 OFA_INLINE void store_release(T* p, T value) {
-  __atomic_store_n(p, value, __ATOMIC_RELEASE);
+    __atomic_store_n(p, value, __ATOMIC_RELEASE);
 }
 template <class T>
 OFA_INLINE T exchange_seq_cst(T* p, T value) {
-  return __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST);
+    return __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST);
 }
 template <class T>
 OFA_INLINE T fetch_add_relaxed(T* p, T value) {
-  return __atomic_fetch_add(p, value, __ATOMIC_RELAXED);
+    return __atomic_fetch_add(p, value, __ATOMIC_RELAXED);
 }
 template <class T>
 OFA_INLINE void add_release(T* p, T value) {
-  __atomic_fetch_add(p, value, __ATOMIC_RELEASE);
+    __atomic_fetch_add(p, value, __ATOMIC_RELEASE);
 }
 // True when *p was `expected` and is now `desired`.
 template <class T>
 OFA_INLINE bool compare_exchange(T* p, T expected, T desired) {
-  return __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 // --- time ------------------------------------------------------------------------------------------------
 
 OFA_INLINE uint64_t now_ns() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return uint64_t(t.tv_sec) * 1000000000u + uint64_t(t.tv_nsec);
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return uint64_t(t.tv_sec) * 1000000000u + uint64_t(t.tv_nsec);
 }
 
 OFA_INLINE void sleep_ns(uint64_t ns) {
-  const timespec t = {time_t(ns / 1000000000u), long(ns % 1000000000u)};
-  nanosleep(&t, nullptr);
+    const timespec t = {time_t(ns / 1000000000u), long(ns % 1000000000u)};
+    nanosleep(&t, nullptr);
 }
 
 // One pause of a polling loop. A core may be shared with a thread that has work: after a few polls give it away.
 OFA_INLINE void back_off(uint32_t attempt) {
-  if (attempt < 64) {
+    if (attempt < 64) {
 #if defined(__x86_64__)
-    __builtin_ia32_pause();
+        __builtin_ia32_pause();
 #endif
-    return;
-  }
-  sleep_ns(attempt < 128 ? 20000 : 100000);
+        return;
+    }
+    sleep_ns(attempt < 128 ? 20000 : 100000);
 }
 
 }  // namespace ofa
