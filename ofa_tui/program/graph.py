@@ -1,0 +1,283 @@
+"""A model as operations on whole matrices, before they are cut into tiles.
+
+`model_graph` lists, for each of the four task programs, the operations in the order in which their tasks will be claimed,
+and every buffer they touch. A node's operands follow its row in `ops.OPS`.
+
+Names: the residual stream entering layer i is "layers.i.in" (after the last layer "norm.in"), between its two halves
+"layers.i.mid"; the output of a weight's product is "<weight>.y"; the gradient of an activation is "<activation>.d".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ofa_tui.presets import ModelConfig, TrainConfig
+from ofa_tui.program.ops import ADAMW_DECAY
+from ofa_tui.program.tiles import Tiling
+from ofa_tui.program.types import Buffer, View
+
+SPLITS = (
+    "once",          # one task that owns the whole output
+    "rows",          # a task per row block, all columns
+    "row_tiles",     # row blocks x column tiles
+    "heads",         # a task per sequence and head
+    "weight_tiles",  # tiles of a weight gradient
+    "table_rows",    # stripes of the token table
+    "stripes",       # stripes of a weight for the optimiser
+    "columns",       # column tiles of a decode product
+    "decode_heads",  # a task per head of one token
+)
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operation on whole matrices."""
+
+    name: str
+    op: str
+    operands: tuple[View | None, ...]
+    split: str
+    flags: int = 0
+    counter: str = ""
+    """Counter that its tasks share with those of other nodes; by default the node has counters of its own."""
+    wave: str = ""
+    """Neighbouring nodes of one wave interleave row block by row block, each one block behind the node before it."""
+    after_previous: str = ""
+    """Waits for this node of the iteration before."""
+    joins: str = ""
+    """Shared counter it waits for."""
+    index: int = 0
+    """Row of the only tile of a node without operands (the game of a doom_tic)."""
+
+
+@dataclass
+class Graph:
+    buffers: dict[str, Buffer] = field(default_factory=dict)
+    parameters: list[str] = field(default_factory=list)
+    programs: dict[str, list[Node]] = field(default_factory=dict)
+
+
+def model_graph(model: ModelConfig, train: TrainConfig, tiling: Tiling, games: int) -> Graph:
+    """The graph of `model` trained with `train`, with `games` Doom games."""
+    graph = Graph()
+    _add_weights(graph, model, tiling)
+    _add_activations(graph, model, train)
+    _add_decode_buffers(graph, model)
+    graph.programs["train"] = [
+        Node("step_begin", "step_begin", (), "once", after_previous="publish"),
+        *_forward(model, "cross_entropy"),
+        *_backward(model),
+        Node("publish", "publish", (), "once", joins="step.done"),
+    ]
+    graph.programs["sweep"] = [
+        Node("sweep_begin", "sweep_begin", (), "once", after_previous="sweep_loss"),
+        *_forward(model, "cross_entropy_loss"),
+        Node("sweep_loss", "sweep_loss", _views("losses"), "once"),
+    ]
+    graph.programs["decode"] = list(_decode(model))
+    graph.programs["doom"] = [
+        Node(f"game {game}", "doom_tic", (), "once", after_previous=f"game {game}", index=game) for game in range(games)
+    ]
+    return graph
+
+
+def matrix_shapes(model: ModelConfig) -> dict[str, tuple[int, int]]:
+    """Shape of every parameter, [out, in] for matrices and [1, width] for gains, in the fixed order of the parameters."""
+    width, inner = model.width, model.feed_forward
+    shapes: dict[str, tuple[int, int]] = {"embed": (model.vocab, width)}
+    for layer in _layers(model):
+        shapes[f"{layer}.norm1"] = (1, width)
+        shapes[f"{layer}.qkv"] = (3 * width, width)
+        shapes[f"{layer}.proj"] = (width, width)
+        shapes[f"{layer}.norm2"] = (1, width)
+        shapes[f"{layer}.fc1"] = (inner, width)
+        shapes[f"{layer}.fc2"] = (width, inner)
+    shapes["norm"] = (1, width)
+    shapes["head"] = (model.vocab, width)
+    return shapes
+
+
+def is_gain(parameter: str) -> bool:
+    """True for the RMSNorm gains, which are vectors and never decay."""
+    return parameter.rpartition(".")[2].startswith("norm")
+
+
+def _layers(model: ModelConfig) -> list[str]:
+    return [f"layers.{i}" for i in range(model.layers)]
+
+
+def _residual(model: ModelConfig, layer: int) -> str:
+    return f"layers.{layer}.in" if layer < model.layers else "norm.in"
+
+
+def _views(*names: str) -> tuple[View, ...]:
+    return tuple(View(name) for name in names)
+
+
+# --- buffers ---------------------------------------------------------------------------------------------------------
+
+
+def _add_weights(graph: Graph, model: ModelConfig, tiling: Tiling) -> None:
+    for name, shape in matrix_shapes(model).items():
+        graph.parameters.append(name)
+        _add(graph, "weight", {name: shape}, copies=3)
+        _add(graph, "gradient", {f"{name}.grad": shape})
+        _add(graph, "moment", {f"{name}.m": shape, f"{name}.v": shape})
+        if is_gain(name):
+            _add(graph, "gradient", {f"{name}.dgain": (tiling.row_blocks, shape[1])})
+
+
+def _add_activations(graph: Graph, model: ModelConfig, train: TrainConfig) -> None:
+    rows, width, inner = train.batch * model.context, model.width, model.feed_forward
+    differentiable: dict[str, tuple[int, int]] = {}
+    for layer in _layers(model):
+        differentiable[f"{layer}.in"] = (rows, width)
+        differentiable[f"{layer}.norm1.y"] = (rows, width)
+        differentiable[f"{layer}.qkv.y"] = (rows, 3 * width)
+        differentiable[f"{layer}.attention"] = (rows, width)
+        differentiable[f"{layer}.mid"] = (rows, width)
+        differentiable[f"{layer}.norm2.y"] = (rows, width)
+        differentiable[f"{layer}.fc1.y"] = (rows, inner)
+        _add(graph, "activation", {f"{layer}.norm1.rstd": (rows, 1), f"{layer}.norm2.rstd": (rows, 1)})
+        _add(graph, "activation", {f"{layer}.attention.lse": (rows, model.heads), f"{layer}.gelu": (rows, inner)})
+    differentiable["norm.in"] = (rows, width)
+    differentiable["norm.y"] = (rows, width)
+    for name, shape in differentiable.items():
+        _add(graph, "activation", {name: shape, f"{name}.d": shape})
+    _add(graph, "activation", {"norm.rstd": (rows, 1), "logits": (rows, model.vocab), "losses": (rows, 1)})
+
+
+def _add_decode_buffers(graph: Graph, model: ModelConfig) -> None:
+    width = model.width
+    for layer in _layers(model):
+        _add(graph, "cache", {f"{layer}.k_cache": (model.context, width), f"{layer}.v_cache": (model.context, width)})
+        _add(graph, "activation", {
+            f"decode.{layer}.in": (1, width),
+            f"decode.{layer}.qkv.y": (1, 3 * width),
+            f"decode.{layer}.attention": (1, width),
+            f"decode.{layer}.mid": (1, width),
+            f"decode.{layer}.gelu": (1, model.feed_forward),
+        })
+    _add(graph, "activation", {"decode.norm.in": (1, width), "decode.logits": (1, model.vocab)})
+
+
+def _add(graph: Graph, kind: str, shapes: dict[str, tuple[int, int]], copies: int = 1) -> None:
+    for name, shape in shapes.items():
+        graph.buffers[name] = Buffer(name, shape, "f4", kind, copies)
+
+
+# --- the training step and the sweep ------------------------------------------------------------------------------------
+
+
+def _forward(model: ModelConfig, loss_op: str) -> Iterable[Node]:
+    yield Node("embed", "embed", _views("embed", _residual(model, 0)), "rows")
+    for i, layer in enumerate(_layers(model)):
+        x, mid, out = f"{layer}.in", f"{layer}.mid", _residual(model, i + 1)
+        norm1, qkv, attention = f"{layer}.norm1", f"{layer}.qkv", f"{layer}.attention"
+        norm2, fc1, gelu = f"{layer}.norm2", f"{layer}.fc1", f"{layer}.gelu"
+        yield Node(norm1, "norm", _views(x, norm1, f"{norm1}.y", f"{norm1}.rstd"), "rows")
+        yield Node(qkv, "matmul", _views(f"{norm1}.y", qkv, f"{qkv}.y"), "row_tiles")
+        yield Node(attention, "attention", _views(f"{qkv}.y", attention, f"{attention}.lse"), "heads")
+        yield Node(f"{layer}.proj", "matmul_residual", _views(attention, f"{layer}.proj", x, mid), "row_tiles")
+        yield Node(norm2, "norm", _views(mid, norm2, f"{norm2}.y", f"{norm2}.rstd"), "rows")
+        yield Node(fc1, "matmul_gelu", _views(f"{norm2}.y", fc1, f"{fc1}.y", gelu), "row_tiles")
+        yield Node(f"{layer}.fc2", "matmul_residual", _views(gelu, f"{layer}.fc2", mid, out), "row_tiles")
+    yield Node("norm", "norm", _views("norm.in", "norm", "norm.y", "norm.rstd"), "rows")
+    yield Node("head", "matmul", _views("norm.y", "head", "logits"), "row_tiles", wave="head")
+    yield Node(loss_op, loss_op, _views("logits", "losses"), "rows", wave="head")
+
+
+def _backward(model: ModelConfig) -> Iterable[Node]:
+    """The chain of activation gradients, with weight gradients filling the gaps.
+
+    A weight gradient joins all row blocks, so it is placed one stage after its last input: while its tasks wait, the
+    blocks before it in the queue still have the next link of the chain to do. Its optimiser tasks follow another stage later.
+    """
+    pending = _Delayed()
+    yield Node("head.dx", "matmul_dx", _views("logits", "head", "norm.y.d"), "row_tiles", wave="head")
+    yield Node("loss", "loss", _views("losses"), "once", counter="step.done")
+    yield from pending.weight("head", dy="logits", x="norm.y")
+    yield _norm_backward("norm", "norm.in", "norm.y.d", skip=None, dx="norm.in.d")
+    yield from pending.gain("norm")
+    for i in reversed(range(model.layers)):
+        layer, dout = f"layers.{i}", f"{_residual(model, i + 1)}.d"
+        fc1, gelu, attention = f"{layer}.fc1", f"{layer}.gelu", f"{layer}.attention"
+        qkv, norm1, norm2 = f"{layer}.qkv", f"{layer}.norm1", f"{layer}.norm2"
+        yield Node(f"{layer}.fc2.dx", "matmul_dx_gelu",
+                   _views(dout, f"{layer}.fc2", f"{fc1}.y", f"{fc1}.y.d"), "row_tiles")
+        yield from pending.weight(f"{layer}.fc2", dy=dout, x=gelu)
+        yield Node(f"{fc1}.dx", "matmul_dx", _views(f"{fc1}.y.d", fc1, f"{norm2}.y.d"), "row_tiles")
+        yield from pending.weight(fc1, dy=f"{fc1}.y.d", x=f"{norm2}.y")
+        yield _norm_backward(norm2, f"{layer}.mid", f"{norm2}.y.d", skip=dout, dx=f"{layer}.mid.d")
+        yield from pending.gain(norm2)
+        yield Node(f"{layer}.proj.dx", "matmul_dx",
+                   _views(f"{layer}.mid.d", f"{layer}.proj", f"{attention}.d"), "row_tiles")
+        yield from pending.weight(f"{layer}.proj", dy=f"{layer}.mid.d", x=attention)
+        yield Node(f"{attention}.backward", "attention_backward",
+                   _views(f"{qkv}.y", attention, f"{attention}.lse", f"{attention}.d", f"{qkv}.y.d"), "heads")
+        yield Node(f"{qkv}.dx", "matmul_dx", _views(f"{qkv}.y.d", qkv, f"{norm1}.y.d"), "row_tiles")
+        yield from pending.weight(qkv, dy=f"{qkv}.y.d", x=f"{norm1}.y")
+        yield _norm_backward(norm1, f"{layer}.in", f"{norm1}.y.d", skip=f"{layer}.mid.d", dx=f"{layer}.in.d")
+        yield from pending.gain(norm1)
+    yield Node("embed.dw", "embed_backward", _views(f"{_residual(model, 0)}.d", "embed.grad"), "table_rows")
+    yield from pending.flush()
+    yield _adamw("embed")
+
+
+class _Delayed:
+    """Optimiser nodes held back until the next weight gradient is in the queue."""
+
+    def __init__(self) -> None:
+        self._nodes: list[Node] = []
+
+    def weight(self, name: str, dy: str, x: str) -> Iterable[Node]:
+        yield Node(f"{name}.dw", "matmul_dw", _views(dy, x, f"{name}.grad"), "weight_tiles")
+        yield from self.flush()
+        self._nodes.append(_adamw(name))
+
+    def gain(self, name: str) -> Iterable[Node]:
+        self._nodes.append(_adamw_gain(name))
+        return ()
+
+    def flush(self) -> Iterable[Node]:
+        yield from self._nodes
+        self._nodes = []
+
+
+def _norm_backward(name: str, x: str, dy: str, skip: str | None, dx: str) -> Node:
+    operands = (*_views(dy, x, f"{name}.rstd", name), View(skip) if skip else None, *_views(dx, f"{name}.dgain"))
+    return Node(f"{name}.dx", "norm_backward", operands, "rows")
+
+
+def _adamw(name: str) -> Node:
+    operands = (View(f"{name}.grad"), View(name), View(name, 1), View(f"{name}.m"), View(f"{name}.v"))
+    return Node(f"{name}.adamw", "adamw", operands, "stripes", flags=ADAMW_DECAY, counter="step.done")
+
+
+def _adamw_gain(name: str) -> Node:
+    operands = (View(f"{name}.dgain"), View(name), View(name, 1), *_views(f"{name}.m", f"{name}.v", f"{name}.grad"))
+    return Node(f"{name}.adamw", "adamw_gain", operands, "once", counter="step.done")
+
+
+# --- one decoded token -------------------------------------------------------------------------------------------------
+
+
+def _decode(model: ModelConfig) -> Iterable[Node]:
+    def local(name: str) -> str:
+        return f"decode.{name}"
+
+    yield Node("token_begin", "token_begin", _views("embed", local(_residual(model, 0))), "once", after_previous="sample")
+    for i, layer in enumerate(_layers(model)):
+        x, mid, out = local(f"{layer}.in"), local(f"{layer}.mid"), local(_residual(model, i + 1))
+        qkv, attention, gelu = local(f"{layer}.qkv.y"), local(f"{layer}.attention"), local(f"{layer}.gelu")
+        yield Node(f"{layer}.qkv", "decode_norm_matmul", _views(x, f"{layer}.norm1", f"{layer}.qkv", qkv), "columns")
+        yield Node(f"{layer}.attention", "decode_attention",
+                   _views(qkv, f"{layer}.k_cache", f"{layer}.v_cache", attention), "decode_heads")
+        yield Node(f"{layer}.proj", "decode_matmul_residual", _views(attention, f"{layer}.proj", x, mid), "columns")
+        yield Node(f"{layer}.fc1", "decode_norm_matmul_gelu",
+                   _views(mid, f"{layer}.norm2", f"{layer}.fc1", gelu), "columns")
+        yield Node(f"{layer}.fc2", "decode_matmul_residual", _views(gelu, f"{layer}.fc2", mid, out), "columns")
+    logits = local("logits")
+    yield Node("head", "decode_norm_matmul", _views(local("norm.in"), "norm", "head", logits), "columns")
+    yield Node("sample", "sample", _views(logits), "once")

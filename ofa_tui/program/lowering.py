@@ -1,0 +1,294 @@
+"""From a graph of whole matrices to arrays of tasks: tiles, counters, waits.
+
+Waits are not written by hand. Every buffer remembers which counters stand for the rows written so far; a task waits for
+those of the rows it reads, less those that are already implied by the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ofa_tui import abi
+from ofa_tui.errors import OfaError
+from ofa_tui.presets import ModelConfig, TrainConfig
+from ofa_tui.program import tiles
+from ofa_tui.program.graph import Graph, Node, model_graph
+from ofa_tui.program.ops import OPCODES, OPS, Access
+from ofa_tui.program.tiles import Tiling
+from ofa_tui.program.types import Buffer, ProgramSet, TaskProgram, View
+
+Tile = tuple[int, int, int, int]  # row0, rows, col0, cols
+Wait = tuple[int, int, int, int]  # first, count, n, lag
+
+
+def compile_programs(
+    model: ModelConfig, train: TrainConfig, *, games: int = 1, target: str = "host"
+) -> ProgramSet:
+    """The four task programs of `model`, trained with `train`, beside `games` Doom games.
+
+    Weights are f4 in three rotating copies. Raises OfaError for a shape that cannot be compiled or an unknown target.
+    """
+    _check(model, train, games, target)
+    tiling = tiles.choose_tiling(model, train)
+    graph = model_graph(model, train, tiling, games)
+    lowering = _Lowering(model, tiling, graph)
+    programs = {name: lowering.program(name) for name in abi.PROGRAMS}
+    return ProgramSet(model, train, target, graph.buffers, lowering.views, lowering.counters, programs,
+                      list(graph.parameters))
+
+
+def _check(model: ModelConfig, train: TrainConfig, games: int, target: str) -> None:
+    if target != "host":
+        raise OfaError(f"no program can be compiled for target {target!r}; the targets are: host")
+    sizes = {"layers": model.layers, "width": model.width, "heads": model.heads, "feed_forward": model.feed_forward,
+             "context": model.context, "vocab": model.vocab, "batch": train.batch}
+    for name, size in sizes.items():
+        if size < 1:
+            raise OfaError(f"the model's {name} is {size}; it must be at least 1")
+    if model.width % model.heads or model.head_dim % 2:
+        raise OfaError(f"width {model.width} cannot be divided into {model.heads} heads of an even size; "
+                       "change width or heads")
+    if not 0 <= games <= abi.MAX_GAMES:
+        raise OfaError(f"{games} Doom games were asked for; choose 0 to {abi.MAX_GAMES}")
+
+
+@dataclass
+class _Task:
+    node: Node
+    tile: Tile
+    signal: int
+    waits: tuple[Wait, ...] = ()
+
+
+@dataclass
+class _Counters:
+    """The counters of one program while its tasks are made."""
+
+    produced: dict[int, int] = field(default_factory=dict)  # counter: tasks that signal it
+    ancestors: dict[int, int] = field(default_factory=dict)  # counter: bit set of counters complete before it
+    shared: dict[str, int] = field(default_factory=dict)
+
+
+class _Lowering:
+    def __init__(self, model: ModelConfig, tiling: Tiling, graph: Graph) -> None:
+        self.model = model
+        self.tiling = tiling
+        self.graph = graph
+        self.views: list[View] = []
+        self.counters: list[str] = []
+        self._operand: dict[View, int] = {}
+
+    def program(self, name: str) -> TaskProgram:
+        nodes = self.graph.programs[name]
+        known = _Counters()
+        tasks_of = {node.name: self._cut(name, node, known) for node in nodes}
+        self._derive_waits(name, nodes, tasks_of, known)
+        ordered = list(_claim_order(nodes, tasks_of, self.tiling.row_block))
+        return TaskProgram(name, self._encode(ordered), [_label(task) for task in ordered])
+
+    # --- tiles and counters ------------------------------------------------------------------------------------
+
+    def _cut(self, program: str, node: Node, known: _Counters) -> list[_Task]:
+        """The node's tasks, each with the counter it signals."""
+        output = self._output(node)
+        rows, columns = output.shape if output else (1, 1)
+        tasks = []
+        counter_of: dict[int, int] = {}
+        for tile in self._tiles(node, rows, columns):
+            group = self._counter_group(node, tile)
+            if group not in counter_of:
+                counter_of[group] = self._counter(program, node, group, known)
+            signal = counter_of[group]
+            known.produced[signal] = known.produced.get(signal, 0) + 1
+            tasks.append(_Task(node, tile, signal))
+        return tasks
+
+    def _output(self, node: Node) -> Buffer | None:
+        """The buffer whose elements the node's tiles divide: the first one written, else the first read."""
+        accesses = OPS[OPCODES[node.op]].accesses
+        for access, view in zip(accesses, node.operands, strict=True):
+            if view and access.mode == "w" and access.region in ("tile", "rows", "heads", "columns", "all"):
+                return self.graph.buffers[view.buffer]
+        return self.graph.buffers[node.operands[0].buffer] if node.operands and node.operands[0] else None
+
+    def _tiles(self, node: Node, rows: int, columns: int) -> Iterator[Tile]:
+        block, context, head_dim = self.tiling.row_block, self.model.context, self.model.head_dim
+        heads = range(self.model.heads)
+        match node.split:
+            case "once":
+                yield (node.index, rows, 0, columns)
+            case "rows":
+                yield from _grid(rows, block, columns, columns)
+            case "row_tiles":
+                yield from _grid(rows, block, columns, tiles.column_tile(columns, self.tiling.row_blocks))
+            case "heads":
+                for row0 in range(0, rows, context):
+                    yield from ((row0, context, head * head_dim, head_dim) for head in heads)
+            case "weight_tiles":
+                yield from _grid(rows, tiles.weight_tile(rows, columns)[0], columns, tiles.weight_tile(rows, columns)[1])
+            case "table_rows":
+                yield from _grid(rows, tiles.table_stripe(rows), columns, columns)
+            case "stripes":
+                yield from _grid(rows, tiles.adamw_stripe(columns, self.tiling.adamw_elements), columns, columns)
+            case "columns":
+                yield from _grid(rows, rows, columns, tiles.decode_tile(columns, self._depth(node)))
+            case "decode_heads":
+                yield from ((0, 1, head * head_dim, head_dim) for head in heads)
+
+    def _depth(self, node: Node) -> int:
+        """Length of the inner products of a decode node."""
+        slot = [access.name for access in OPS[OPCODES[node.op]].accesses].index("w")
+        view = node.operands[slot]
+        assert view is not None
+        return self.graph.buffers[view.buffer].shape[1]
+
+    def _counter_group(self, node: Node, tile: Tile) -> int:
+        if node.counter:
+            return 0
+        if node.split in ("rows", "row_tiles"):
+            return tile[0] // self.tiling.row_block
+        return tile[0] // self.tiling.group_rows if node.split == "heads" else 0
+
+    def _counter(self, program: str, node: Node, group: int, known: _Counters) -> int:
+        if node.counter in known.shared:
+            return known.shared[node.counter]
+        counter = len(self.counters)
+        if node.counter:
+            known.shared[node.counter] = counter
+            self.counters.append(f"{program}: {node.counter}")
+        elif node.split in ("rows", "row_tiles", "heads"):
+            self.counters.append(f"{program}: {node.name}[{group}]")
+        else:
+            self.counters.append(f"{program}: {node.name}")
+        known.ancestors[counter] = 0
+        return counter
+
+    # --- waits ---------------------------------------------------------------------------------------------------
+
+    def _derive_waits(self, program: str, nodes: list[Node], tasks_of: dict[str, list[_Task]], known: _Counters) -> None:
+        written: dict[View, list[tuple[int, int, int]]] = {}  # (first row, end row, counter) of what is complete
+        opening = tasks_of[nodes[0].name][0].signal if nodes else 0
+        for node in nodes:
+            accesses = OPS[OPCODES[node.op]].accesses
+            cache: dict[tuple[tuple[int, int], ...], tuple[tuple[Wait, ...], int]] = {}
+            for task in tasks_of[node.name]:
+                if node.after_previous:
+                    before = tasks_of[node.after_previous][0].signal
+                    task.waits = ((before, known.produced[before], 1, 1),)
+                    continue
+                key = tuple(self._rows(a, v, task.tile) if v else (0, 0) for a, v in zip(accesses, node.operands, strict=True))
+                if key not in cache:
+                    needed = self._needed(node, accesses, key, written)
+                    if node.joins:
+                        needed.add(known.shared[node.joins])
+                    cache[key] = self._wait_for(program, task, needed or {opening}, known)
+                task.waits, ancestors = cache[key]
+                known.ancestors[task.signal] |= ancestors
+            for access, view in zip(accesses, node.operands, strict=True):
+                if view and "w" in access.mode:
+                    written[view] = self._completed(access, view, tasks_of[node.name])
+
+    def _rows(self, access: Access, view: View, tile: Tile) -> tuple[int, int]:
+        """First and end row of the part of `view` that a task with `tile` touches."""
+        row0, rows, col0, cols = tile
+        match access.region:
+            case "tile" | "rows" | "heads" | "row_head":
+                return row0, row0 + rows
+            case "cols":
+                return col0, col0 + cols
+            case "part":
+                return row0 // rows, row0 // rows + 1
+            case _:
+                return 0, self.graph.buffers[view.buffer].shape[0]
+
+    def _needed(self, node: Node, accesses: tuple[Access, ...], rows: tuple[tuple[int, int], ...],
+                written: dict[View, list[tuple[int, int, int]]]) -> set[int]:
+        needed = set()
+        for access, view, (first, end) in zip(accesses, node.operands, rows, strict=True):
+            if view and "r" in access.mode:
+                needed |= {counter for f, e, counter in written.get(view, ()) if f < end and first < e}
+        return needed
+
+    def _completed(self, access: Access, view: View, tasks: list[_Task]) -> list[tuple[int, int, int]]:
+        spans: dict[int, tuple[int, int]] = {}
+        for task in tasks:
+            first, end = self._rows(access, view, task.tile)
+            low, high = spans.get(task.signal, (first, end))
+            spans[task.signal] = (min(low, first), max(high, end))
+        return [(first, end, counter) for counter, (first, end) in spans.items()]
+
+    def _wait_for(self, program: str, task: _Task, needed: set[int], known: _Counters) -> tuple[tuple[Wait, ...], int]:
+        """Waits that cover `needed`, and the bit set of all counters complete once they hold."""
+        implied = 0
+        for counter in needed:
+            implied |= known.ancestors[counter]
+        waits: list[Wait] = []
+        for counter in sorted(c for c in needed if not implied >> c & 1):
+            count = known.produced[counter]
+            first, same_count, n, _ = waits[-1] if waits else (0, 0, 0, 0)
+            if waits and first + n == counter and same_count == count and n < 0xFF:
+                waits[-1] = (first, count, n + 1, 0)
+            else:
+                waits.append((counter, count, 1, 0))
+        if len(waits) > abi.MAX_WAITS or any(count > 0xFFFF for _, count, _, _ in waits):
+            raise OfaError(f"this model is too large to compile: {program} task {_label(task)} would need waits that a task "
+                           "descriptor cannot hold; choose a smaller batch, context or vocabulary")
+        for counter in needed:
+            implied |= 1 << counter
+        return tuple(waits), implied
+
+    # --- descriptors -----------------------------------------------------------------------------------------------
+
+    def _encode(self, ordered: list[_Task]) -> np.ndarray:
+        tasks = np.zeros(len(ordered), abi.TASK)
+        tasks["opcode"] = [OPCODES[task.node.op] for task in ordered]
+        tasks["flags"] = [task.node.flags for task in ordered]
+        tasks["signal"] = [task.signal for task in ordered]
+        tasks["tile"] = [task.tile for task in ordered] if ordered else np.zeros((0, 4))
+        tasks["n_waits"] = [len(task.waits) for task in ordered]
+        operands = {task.node.name: self._operands(task.node) for task in ordered}
+        for row, task in zip(tasks, ordered, strict=True):
+            row["operands"] = operands[task.node.name]
+            for slot, wait in enumerate(task.waits):
+                row["waits"][slot] = wait
+        return tasks
+
+    def _operands(self, node: Node) -> list[int]:
+        indices = [abi.NONE_U16] * abi.MAX_OPERANDS
+        for slot, view in enumerate(node.operands):
+            if view is not None:
+                if view not in self._operand:
+                    self._operand[view] = len(self.views)
+                    self.views.append(view)
+                indices[slot] = self._operand[view]
+        return indices
+
+
+def _grid(rows: int, tile_rows: int, columns: int, tile_columns: int) -> Iterator[Tile]:
+    for row0 in range(0, rows, tile_rows):
+        for col0 in range(0, columns, tile_columns):
+            yield row0, min(tile_rows, rows - row0), col0, min(tile_columns, columns - col0)
+
+
+def _claim_order(nodes: list[Node], tasks_of: dict[str, list[_Task]], row_block: int) -> Iterator[_Task]:
+    """Node by node, except that the nodes of a wave take turns, row block by row block."""
+    position = 0
+    while position < len(nodes):
+        wave = [nodes[position]]
+        while wave[0].wave and position + len(wave) < len(nodes) and nodes[position + len(wave)].wave == wave[0].wave:
+            wave.append(nodes[position + len(wave)])
+        keyed = [(task.tile[0] // row_block + depth, depth, task)
+                 for depth, node in enumerate(wave) for task in tasks_of[node.name]]
+        keyed.sort(key=lambda item: item[:2])
+        yield from (task for _, _, task in keyed)
+        position += len(wave)
+
+
+def _label(task: _Task) -> str:
+    row0, rows, col0, cols = task.tile
+    if task.node.split == "once":
+        return task.node.name
+    return f"{task.node.name} rows {row0}-{row0 + rows - 1} columns {col0}-{col0 + cols - 1}"
