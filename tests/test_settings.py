@@ -1,0 +1,61 @@
+"""The command line's options: what is accepted, what is refused, and with which words."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ofa_tui import abi, settings
+from ofa_tui.errors import OfaError
+
+
+def parse(*arguments: str) -> settings.Settings:
+    parser = argparse.ArgumentParser()
+    settings.add_arguments(parser)
+    return settings.from_arguments(parser.parse_args(arguments))
+
+
+@given(st.integers(1, 100), st.integers(0, 100), st.integers(0, 56))
+def test_sms_round_trip(train: int, serve: int, doom: int) -> None:
+    assert settings.parse_sms(f"train={train},serve={serve},doom={doom}") == (train, serve, doom)
+
+
+@given(st.text(alphabet="train=serve,doom0123456789 -x", max_size=30))
+def test_sms_text_is_a_possible_split_or_one_sentence(text: str) -> None:
+    try:
+        split = settings.parse_sms(text)
+    except OfaError as error:
+        assert "--sms" in str(error) and "\n" not in str(error)
+    else:
+        assert split[0] >= 1 and min(split) >= 0 and sum(split) <= abi.MAX_SMS
+
+
+def test_defaults_are_the_preset() -> None:
+    chosen = parse()
+    assert chosen.preset.name == "tiny"
+    assert chosen.steps == chosen.preset.train.steps
+    assert chosen.sms == chosen.preset.sms
+    assert chosen.tokenizer == chosen.preset.tokenizer
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--preset", "huge"], "tiny"),
+        (["--steps", "0"], "--steps"),
+        (["--skill", "6"], "--skill"),
+        (["--sms", "train=0"], "train=1"),
+        (["--sms", "train=300"], "256"),
+        (["--token-rate", "often"], "max"),
+        (["--top-p", "0"], "--top-p"),
+        (["--data", "no/such/file.txt"], "no/such/file.txt"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence_with_the_way_out(arguments: list[str], words: str) -> None:
+    with pytest.raises(OfaError) as caught:
+        parse(*arguments)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
