@@ -1,173 +1,181 @@
-// Matrix products in fp32 for one processor core, through the compiler's vector types.
+// Matrix products for one processor core, through the compiler's vector types.
 //
-//   matmul_nt  out[m, n] = sum_k x[m, k] w[n, k]       (forward:  y  = x w^T)
-//   matmul_nn  out[m, n] = sum_k x[m, k] w[k, n]       (backward: dx = dy w)
-//   matmul_tn  out[m, n] = sum_k x[k, m] w[k, n]       (backward: dw = dy^T x)
-//
-// All three run one micro-kernel: the sums of up to kBlockRows rows and one panel of kPanel columns stay in registers
-// while k runs. The panel of w is packed as [k][kPanel]; x is read where it lies, one broadcast element at a time.
-// Every output is one chain of multiply-adds in the order of k, so its bits depend neither on the tile it is computed
-// in nor on the thread that computes it.
+// One micro-kernel serves all three: the sums of up to BLOCK_ROWS rows and one panel of PANEL columns stay in registers
+// while k runs. The panel of w is packed as [k][PANEL]; x is read one broadcast element at a time, where it lies or,
+// where its rows run along k, from a packed copy.
 #pragma once
-
-#include <stdint.h>
 
 #include "tile/matrix.h"
 
-namespace tile {
+namespace ofa::tile {
 
 #if defined(__AVX512F__)
-constexpr int kLanes = 16, kPanelVectors = 2, kBlockRows = 12;
-#define TILE_INTERLEAVE_LOW 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
-#define TILE_INTERLEAVE_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+constexpr int LANES = 16, PANEL_VECTORS = 2, BLOCK_ROWS = 12;
+#define OFA_INTERLEAVE_LOW 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define OFA_INTERLEAVE_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
 #elif defined(__AVX2__)
-constexpr int kLanes = 8, kPanelVectors = 2, kBlockRows = 6;
-#define TILE_INTERLEAVE_LOW 0, 8, 1, 9, 2, 10, 3, 11
-#define TILE_INTERLEAVE_HIGH 4, 12, 5, 13, 6, 14, 7, 15
+constexpr int LANES = 8, PANEL_VECTORS = 2, BLOCK_ROWS = 6;
+#define OFA_INTERLEAVE_LOW 0, 8, 1, 9, 2, 10, 3, 11
+#define OFA_INTERLEAVE_HIGH 4, 12, 5, 13, 6, 14, 7, 15
 #else
 #if defined(__ARM_NEON)
-constexpr int kLanes = 4, kPanelVectors = 4, kBlockRows = 6;  // 32 registers of four floats
+constexpr int LANES = 4, PANEL_VECTORS = 4, BLOCK_ROWS = 6;  // 32 registers
 #else
-constexpr int kLanes = 4, kPanelVectors = 2, kBlockRows = 6;
+constexpr int LANES = 4, PANEL_VECTORS = 2, BLOCK_ROWS = 6;  // 16 registers
 #endif
-#define TILE_INTERLEAVE_LOW 0, 4, 1, 5
-#define TILE_INTERLEAVE_HIGH 2, 6, 3, 7
+#define OFA_INTERLEAVE_LOW 0, 4, 1, 5
+#define OFA_INTERLEAVE_HIGH 2, 6, 3, 7
 #endif
-constexpr int kPanel = kLanes * kPanelVectors;
-constexpr int kDepth = 256;    // k per packed panel: the panel and the rows read beside it fit the L1 cache
-constexpr int kMaxRows = 512;  // rows that use one packed panel: their sums and their part of x fit the L2 cache
+constexpr int PANEL = LANES * PANEL_VECTORS;
 
-// Scratch memory of one matrix product: the packed panel, then the sums of all rows of the panel.
-constexpr int64_t kScratchFloats = int64_t(kDepth + kMaxRows) * kPanel;
+// The sums of MAX_ROWS x MAX_COLUMNS outputs are kept while k advances in steps of MAX_DEPTH: a packed panel of that depth
+// fits the L1 cache; the sums, and the rows of x, fit the L2 cache.
+constexpr int MAX_DEPTH = 256, MAX_ROWS = 256, MAX_COLUMNS = 256;
+constexpr int PACKED_PITCH = MAX_ROWS + 16;  // a power of two would map every k to the same few sets of the cache
 
-typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));
-typedef float UnalignedVector __attribute__((vector_size(kLanes * sizeof(float)), aligned(sizeof(float)), may_alias));
+// A panel of w, a block of x, the sums.
+constexpr int64_t SCRATCH_FLOATS = MAX_DEPTH * PANEL + MAX_DEPTH * PACKED_PITCH + MAX_ROWS * MAX_COLUMNS;
 
-inline Vector load(const float* p) { return *reinterpret_cast<const UnalignedVector*>(p); }
-inline void store(float* p, Vector v) { *reinterpret_cast<UnalignedVector*>(p) = v; }
+typedef float Vector __attribute__((vector_size(LANES * sizeof(float))));
+typedef float UnalignedVector __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
 
-// Writes the transpose of kLanes rows of kLanes floats, from `in` to `out`. Interleaving the first half of the rows with
-// the second rotates the bits of an element's (row, column) by one place; after log2(kLanes) rounds they have changed
-// places.
-inline void transpose_square(const float* in, int64_t in_pitch, float* out, int64_t out_pitch) {
-    Vector rows[kLanes], mixed[kLanes];
+OFA_INLINE Vector load(const float* p) { return *reinterpret_cast<const UnalignedVector*>(p); }
+OFA_INLINE void store(float* p, Vector v) { *reinterpret_cast<UnalignedVector*>(p) = v; }
+
+OFA_INLINE int smaller(int a, int b) { return a < b ? a : b; }
+
+// Transposes LANES rows of LANES floats. Interleaving the first half of the rows with the second half rotates the bits of
+// an element's (row, column) by one place; after log2(LANES) rounds row and column have changed places.
+OFA_INLINE void transpose_square(const float* in, int64_t in_pitch, float* out, int64_t out_pitch) {
+  Vector rows[LANES], mixed[LANES];
 #pragma GCC unroll 16
-    for (int i = 0; i < kLanes; ++i) rows[i] = load(in + i * in_pitch);
+  for (int i = 0; i < LANES; ++i) rows[i] = load(in + i * in_pitch);
 #pragma GCC unroll 4
-    for (int round = 1; round < kLanes; round *= 2) {
+  for (int round = 1; round < LANES; round *= 2) {
 #pragma GCC unroll 8
-        for (int i = 0; i < kLanes / 2; ++i) {
-            mixed[2 * i] = __builtin_shufflevector(rows[i], rows[i + kLanes / 2], TILE_INTERLEAVE_LOW);
-            mixed[2 * i + 1] = __builtin_shufflevector(rows[i], rows[i + kLanes / 2], TILE_INTERLEAVE_HIGH);
-        }
-#pragma GCC unroll 16
-        for (int i = 0; i < kLanes; ++i) rows[i] = mixed[i];
+    for (int i = 0; i < LANES / 2; ++i) {
+      mixed[2 * i] = __builtin_shufflevector(rows[i], rows[i + LANES / 2], OFA_INTERLEAVE_LOW);
+      mixed[2 * i + 1] = __builtin_shufflevector(rows[i], rows[i + LANES / 2], OFA_INTERLEAVE_HIGH);
     }
 #pragma GCC unroll 16
-    for (int i = 0; i < kLanes; ++i) store(out + i * out_pitch, rows[i]);
+    for (int i = 0; i < LANES; ++i) rows[i] = mixed[i];
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < LANES; ++i) store(out + i * out_pitch, rows[i]);
 }
 
-// panel[k][j] = w[j][k] for j < n, zero for n <= j < kPanel.
-inline void pack_transposed(Matrix w, int n, int depth, float* panel) {
-    int packed_columns = 0;
-    for (; packed_columns + kLanes <= n; packed_columns += kLanes) {
-        const Matrix rows = w.at(packed_columns, 0);
-        float* out = panel + packed_columns;
-        int k = 0;
-        for (; k + kLanes <= depth; k += kLanes)
-            transpose_square(rows.data + k, rows.pitch, out + int64_t(k) * kPanel, kPanel);
-        for (; k < depth; ++k)
-            for (int j = 0; j < kLanes; ++j) out[int64_t(k) * kPanel + j] = rows.data[j * rows.pitch + k];
-    }
-    for (int j = packed_columns; j < kPanel; ++j)
-        for (int k = 0; k < depth; ++k) panel[int64_t(k) * kPanel + j] = j < n ? w.data[j * w.pitch + k] : 0.0f;
+// panel[k][j] = w[j][k] for j < n, zero for n <= j < PANEL.
+OFA_FUNCTION void pack_transposed(Source w, int n, int depth, float* panel) {
+  int j = 0;
+  for (; j + LANES <= n; j += LANES) {
+    const float* const in = w.data + j * w.pitch;
+    int k = 0;
+    for (; k + LANES <= depth; k += LANES) transpose_square(in + k, w.pitch, panel + k * PANEL + j, PANEL);
+    for (; k < depth; ++k)
+      for (int lane = 0; lane < LANES; ++lane) panel[k * PANEL + j + lane] = in[lane * w.pitch + k];
+  }
+  for (; j < PANEL; ++j)
+    for (int k = 0; k < depth; ++k) panel[k * PANEL + j] = j < n ? w.data[j * w.pitch + k] : 0.0f;
 }
 
-// panel[k][j] = w[k][j] for j < n, zero for n <= j < kPanel.
-inline void pack_straight(Matrix w, int n, int depth, float* panel) {
-    for (int k = 0; k < depth; ++k) {
-        const float* in = w.data + k * w.pitch;
-        float* out = panel + int64_t(k) * kPanel;
-        if (n == kPanel)
-            for (int v = 0; v < kPanelVectors; ++v) store(out + v * kLanes, load(in + v * kLanes));
-        else
-            for (int j = 0; j < kPanel; ++j) out[j] = j < n ? in[j] : 0.0f;
-    }
+// out[k][j] = in[k][j] for j < n, zero from n to the next multiple of PANEL.
+OFA_FUNCTION void pack_straight(Source in, int n, int depth, float* out, int64_t out_pitch) {
+  const int whole = n - n % PANEL;
+  for (int k = 0; k < depth; ++k) {
+    const float* const from = in.data + k * in.pitch;
+    float* const to = out + k * out_pitch;
+    for (int j = 0; j < whole; j += PANEL)
+      for (int v = 0; v < PANEL; v += LANES) store(to + j + v, load(from + j + v));
+    if (whole < n)
+      for (int j = whole; j < whole + PANEL; ++j) to[j] = j < n ? from[j] : 0.0f;
+  }
 }
 
-// sums[i][0..kPanel) += sum over k of x(i, k) panel[k], for R rows; x(i, k) = x[i * row_step + k * k_step], one of the
-// steps is 1.
-template <int R, bool kRowsContiguous>
-inline void multiply_block(int depth, const float* x, int64_t pitch, const float* panel, float* sums, bool first) {
-    Vector c[R][kPanelVectors];
-    for (int i = 0; i < R; ++i)
-        for (int v = 0; v < kPanelVectors; ++v)
-            c[i][v] = first ? Vector{} : load(sums + i * kPanel + v * kLanes);
-    for (int k = 0; k < depth; ++k) {
-        Vector b[kPanelVectors];
+// sums[i][0 .. PANEL) += sum over k of x(i, k) panel[k] for R rows, or = where `first`. x(i, k) is x[i * pitch + k], or
+// x[k * pitch + i] where TRANSPOSE_X.
+template <int R, bool TRANSPOSE_X>
+OFA_FUNCTION void multiply_block(int depth, const float* x, int64_t pitch, const float* panel, float* sums, bool first) {
+  Vector c[R][PANEL_VECTORS];
+  for (int i = 0; i < R; ++i)
+    for (int v = 0; v < PANEL_VECTORS; ++v) c[i][v] = first ? Vector{} : load(sums + i * PANEL + v * LANES);
+  for (int k = 0; k < depth; ++k) {
+    Vector b[PANEL_VECTORS];
 #pragma GCC unroll 4
-        for (int v = 0; v < kPanelVectors; ++v) b[v] = load(panel + v * kLanes);
+    for (int v = 0; v < PANEL_VECTORS; ++v) b[v] = load(panel + v * LANES);
 #pragma GCC unroll 16
-        for (int i = 0; i < R; ++i) {
-            const float a = kRowsContiguous ? x[i * pitch] : x[i];
+    for (int i = 0; i < R; ++i) {
+      const float a = TRANSPOSE_X ? x[i] : x[i * pitch];
 #pragma GCC unroll 4
-            for (int v = 0; v < kPanelVectors; ++v) c[i][v] += a * b[v];
+      for (int v = 0; v < PANEL_VECTORS; ++v) c[i][v] += a * b[v];
+    }
+    panel += PANEL;
+    x += TRANSPOSE_X ? pitch : 1;
+  }
+  for (int i = 0; i < R; ++i)
+    for (int v = 0; v < PANEL_VECTORS; ++v) store(sums + i * PANEL + v * LANES, c[i][v]);
+}
+
+// The number of rows is a template argument, so that the sums stay in registers.
+template <int R, bool TRANSPOSE_X>
+OFA_INLINE void multiply_rows(int rows, int depth, const float* x, int64_t pitch, const float* panel, float* sums,
+                              bool first) {
+  if constexpr (R > 0) {
+    if (rows == R)
+      multiply_block<R, TRANSPOSE_X>(depth, x, pitch, panel, sums, first);
+    else
+      multiply_rows<R - 1, TRANSPOSE_X>(rows, depth, x, pitch, panel, sums, first);
+  }
+}
+
+// At most MAX_ROWS x MAX_COLUMNS outputs.
+template <bool TRANSPOSE_X, bool TRANSPOSE_W, class Epilogue>
+OFA_INLINE void multiply_part(int m, int n, int depth, Source x, Source w, float* scratch, const Epilogue& epilogue) {
+  float* const panel = scratch;
+  float* const packed_x = panel + MAX_DEPTH * PANEL;
+  float* const all_sums = packed_x + MAX_DEPTH * PACKED_PITCH;
+  const int blocks = (m + BLOCK_ROWS - 1) / BLOCK_ROWS;
+  for (int k0 = 0; k0 < depth; k0 += MAX_DEPTH) {
+    const int part = smaller(MAX_DEPTH, depth - k0);
+    const bool first = k0 == 0, last = k0 + part == depth;
+    if (TRANSPOSE_X) pack_straight(x.from(k0, 0), m, part, packed_x, PACKED_PITCH);
+    for (int n0 = 0; n0 < n; n0 += PANEL) {
+      const int columns = smaller(PANEL, n - n0);
+      if (TRANSPOSE_W)
+        pack_transposed(w.from(n0, k0), columns, part, panel);
+      else
+        pack_straight(w.from(k0, n0), columns, part, panel, PANEL);
+      // Blocks of nearly equal size: a short one at the end could not keep the multipliers busy.
+      for (int block = 0; block < blocks; ++block) {
+        const int begin = m * block / blocks, end = m * (block + 1) / blocks;
+        const Source a = TRANSPOSE_X ? Source{packed_x + begin, PACKED_PITCH} : x.from(begin, k0);
+        float* const sums = all_sums + n0 * MAX_ROWS + begin * PANEL;
+        multiply_rows<BLOCK_ROWS, TRANSPOSE_X>(end - begin, part, a.data, a.pitch, panel, sums, first);
+        if (!last) continue;
+        for (int i = begin; i < end; ++i) {
+          const float* const row = sums + (i - begin) * PANEL;
+          if (columns == PANEL)
+            epilogue(i, n0, row, PANEL);  // a constant count, so that the compiler unrolls the epilogue
+          else
+            epilogue(i, n0, row, columns);
         }
-        panel += kPanel;
-        x += kRowsContiguous ? 1 : pitch;
+      }
     }
-    for (int i = 0; i < R; ++i)
-        for (int v = 0; v < kPanelVectors; ++v) store(sums + i * kPanel + v * kLanes, c[i][v]);
+  }
 }
 
-// The number of rows of a block is a template argument, so that its sums stay in registers.
-template <int R, bool kRowsContiguous>
-inline void multiply_rows(int rows, int depth, const float* x, int64_t pitch, const float* panel, float* sums,
-                          bool first) {
-    if constexpr (R > 0) {
-        if (rows == R)
-            multiply_block<R, kRowsContiguous>(depth, x, pitch, panel, sums, first);
-        else
-            multiply_rows<R - 1, kRowsContiguous>(rows, depth, x, pitch, panel, sums, first);
-    }
+// `TRANSPOSE_X`: x is [depth, m] instead of [m, depth]; `TRANSPOSE_W`: w is [n, depth] instead of [depth, n].
+template <bool TRANSPOSE_X, bool TRANSPOSE_W, class Epilogue>
+OFA_INLINE void multiply(Block& /*block*/, int m, int n, int depth, Source x, Source w, float* scratch,
+                         const Epilogue& epilogue) {
+  for (int m0 = 0; m0 < m; m0 += MAX_ROWS)
+    for (int n0 = 0; n0 < n; n0 += MAX_COLUMNS)
+      multiply_part<TRANSPOSE_X, TRANSPOSE_W>(
+          smaller(MAX_ROWS, m - m0), smaller(MAX_COLUMNS, n - n0), depth,
+          TRANSPOSE_X ? x.from(0, m0) : x.from(m0, 0), TRANSPOSE_W ? w.from(n0, 0) : w.from(0, n0), scratch,
+          [&](int i, int j, const float* values, int count) { epilogue(m0 + i, n0 + j, values, count); });
 }
 
-// The common loop. `kTransposeX`: x is [k, m] instead of [m, k]; `kTransposeW`: w is [n, k] instead of [k, n].
-template <bool kTransposeX, bool kTransposeW, class Epilogue>
-inline void multiply(int m, int n, int depth, Matrix x, Matrix w, float* scratch, const Epilogue& epilogue) {
-    float* const panel = scratch;
-    float* const all_sums = scratch + int64_t(kDepth) * kPanel;
-    for (int m0 = 0; m0 < m; m0 += kMaxRows) {
-        const int rows = m - m0 < kMaxRows ? m - m0 : kMaxRows;
-        const int blocks = (rows + kBlockRows - 1) / kBlockRows;
-        for (int n0 = 0; n0 < n; n0 += kPanel) {
-            const int columns = n - n0 < kPanel ? n - n0 : kPanel;
-            for (int k0 = 0; k0 < depth; k0 += kDepth) {
-                const int part = depth - k0 < kDepth ? depth - k0 : kDepth;
-                const bool last = k0 + part == depth;
-                if (kTransposeW)
-                    pack_transposed(w.at(n0, k0), columns, part, panel);
-                else
-                    pack_straight(w.at(k0, n0), columns, part, panel);
-                // Blocks of nearly equal size: a short last one would leave the multipliers waiting for each other.
-                for (int block = 0; block < blocks; ++block) {
-                    const int begin = int(int64_t(rows) * block / blocks);
-                    const int end = int(int64_t(rows) * (block + 1) / blocks);
-                    const Matrix a = kTransposeX ? x.at(k0, m0 + begin) : x.at(m0 + begin, k0);
-                    float* const sums = all_sums + int64_t(begin) * kPanel;
-                    multiply_rows<kBlockRows, !kTransposeX>(end - begin, part, a.data, a.pitch, panel, sums, k0 == 0);
-                    if (!last) continue;
-                    for (int i = begin; i < end; ++i) {
-                        const float* const row = all_sums + int64_t(i) * kPanel;
-                        if (columns == kPanel)
-                            epilogue(m0 + i, n0, row, kPanel);
-                        else
-                            epilogue(m0 + i, n0, row, columns);
-                    }
-                }
-            }
-        }
-    }
-}
+#undef OFA_INTERLEAVE_LOW
+#undef OFA_INTERLEAVE_HIGH
 
-}  // namespace tile
+}  // namespace ofa::tile

@@ -1,14 +1,15 @@
-// A row-major matrix of fp32 in memory: element (i, j) is data[i * pitch + j].
+// A row-major matrix of fp32 that is only read: element (i, j) is data[i * pitch + j].
 #pragma once
 
-#include <stdint.h>
+#include "platform/platform.h"
 
-namespace tile {
+namespace ofa::tile {
 
-struct Matrix {
-    const float* data;
-    int64_t pitch;
-    Matrix at(int64_t i, int64_t j) const { return {data + i * pitch + j, pitch}; }
+struct Source {
+  const float* data;
+  int64_t pitch;
+
+  OFA_INLINE Source from(int64_t i, int64_t j) const { return {data + i * pitch + j, pitch}; }
 };
 
-}  // namespace tile
+}  // namespace ofa::tile

@@ -1,0 +1,77 @@
+// Elementary functions of floats that a compiler turns into vector code inside plain loops, on every target.
+// No branches, no tables, no library calls; a NaN stays a NaN, so that a run that diverges shows it.
+#pragma once
+
+#include "platform/platform.h"
+
+namespace ofa::math {
+
+OFA_INLINE uint32_t bits_of(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+OFA_INLINE float float_of(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+// Adding it moves the integer nearest to a float below 2^22 in magnitude into the low bits of the mantissa.
+constexpr float ROUND_TO_INTEGER = 12582912.0f;  // 1.5 * 2^23
+
+// e^x with a relative error below 1.5e-7; x is clamped to [-87.3, 88.3], where the result is a normal number.
+// e^x = 2^n e^r, |r| <= ln(2) / 2; e^r is 1 + r + r^2 q(r) with the q of degree 4 that minimises the largest relative error.
+OFA_INLINE float exp(float x) {
+  x = x < -87.3f ? -87.3f : x;
+  x = x > 88.3f ? 88.3f : x;
+  const float shifted = x * 1.44269504f + ROUND_TO_INTEGER;
+  const float n = shifted - ROUND_TO_INTEGER;
+  const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;  // ln 2 in two parts, n times the first is exact
+  float q = 1.381459878757596e-3f;
+  q = q * r + 8.368716575205326e-3f;
+  q = q * r + 4.166838899254799e-2f;
+  q = q * r + 1.666652113199234e-1f;
+  q = q * r + 4.999999403953552e-1f;
+  const float power = float_of((bits_of(shifted) << 23) + 0x3F800000u);
+  return ((q * r) * r + r) * power + power;
+}
+
+OFA_INLINE float sigmoid(float x) { return 1.0f / (1.0f + exp(-x)); }
+
+// GELU in its tanh form, x (1 + tanh z) / 2 with z = sqrt(2 / pi) (x + 0.044715 x^3); (1 + tanh z) / 2 = sigmoid(2 z).
+constexpr float GELU_SLOPE = 1.5957691216f;  // 2 sqrt(2 / pi)
+constexpr float GELU_CUBIC = 0.044715f;
+
+OFA_INLINE float gelu(float x) { return x * sigmoid(GELU_SLOPE * (x + GELU_CUBIC * x * x * x)); }
+
+// d gelu(x) / dx
+OFA_INLINE float gelu_derivative(float x) {
+  const float s = sigmoid(GELU_SLOPE * (x + GELU_CUBIC * x * x * x));
+  const float inner = GELU_SLOPE * (1.0f + 3.0f * GELU_CUBIC * x * x);
+  return s + x * s * (1.0f - s) * inner;
+}
+
+struct SineCosine {
+  float sine, cosine;
+};
+
+// Sine and cosine of an angle in turns (1 turn = 2 pi), |turns| < 2^50, with an absolute error below 2e-7.
+// The whole turns are taken off in double; what is left is cut into quarters and a remainder of at most an eighth.
+OFA_INLINE SineCosine sine_cosine_of_turns(double turns) {
+  constexpr double ROUND_TO_INTEGER_DOUBLE = 6755399441055744.0;  // 1.5 * 2^52
+  const double whole = (turns + ROUND_TO_INTEGER_DOUBLE) - ROUND_TO_INTEGER_DOUBLE;
+  const float quarters = float(turns - whole) * 4.0f;
+  const float shifted = quarters + ROUND_TO_INTEGER;
+  const uint32_t quadrant = bits_of(shifted) & 3u;
+  const float r = (quarters - (shifted - ROUND_TO_INTEGER)) * 1.57079633f;
+  const float r2 = r * r;
+  // The polynomials of these degrees with the smallest largest errors.
+  const float sine = ((-1.94955676e-4f * r2 + 8.331978124e-3f) * r2 - 0.166666507f) * (r2 * r) + r;
+  const float cosine = ((2.443837943e-5f * r2 - 1.388736691e-3f) * r2 + 4.166664685e-2f) * (r2 * r2) + (1.0f - 0.5f * r2);
+  const float s = (quadrant & 1u) ? cosine : sine, c = (quadrant & 1u) ? sine : cosine;
+  return {(quadrant & 2u) ? -s : s, ((quadrant + 1u) & 2u) ? -c : c};
+}
+
+}  // namespace ofa::math
