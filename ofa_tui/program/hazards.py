@@ -1,0 +1,192 @@
+"""Races and coverage: every buffer of a program, cell by cell.
+
+The edges of all rectangles that touch a buffer cut it into cells; within a cell every access is all or nothing. A cell
+has at most one task that writes it and at most one that updates it in place, so two grids of task numbers describe all
+writes, and each other access needs only the distinct tasks under its rectangle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ofa_tui.program.accesses import Accesses, ProgramError, describe_region
+from ofa_tui.program.order import Order
+from ofa_tui.program.types import Buffer, ProgramSet
+
+STATE_KINDS = ("weight", "moment", "cache")
+"""Buffers whose contents outlive an iteration. All others must be written before they are read, in every iteration."""
+
+
+@dataclass(frozen=True)
+class _Rectangle:
+    task: int
+    rows: slice  # cells
+    columns: slice
+    rotation: int
+    writes: bool
+    reads: bool
+    at: int  # index into Accesses
+
+
+class BufferCheck:
+    """One buffer as one program uses it."""
+
+    def __init__(self, programs: ProgramSet, order: Order, accesses: Accesses, members: np.ndarray) -> None:
+        """`members` are the indices into `accesses` of the rectangles in this buffer."""
+        self._programs = programs
+        self._order = order
+        self._accesses = accesses
+        self._buffer: Buffer = programs.buffers[programs.views[int(accesses.view[members[0]])].buffer]
+        self._row_edges = np.unique(accesses.rows[members])
+        self._column_edges = np.unique(accesses.columns[members])
+        self._rectangles = list(self._distinct(members))
+        self._written: dict[int, np.ndarray] = {}  # rotation -> task that writes each cell, -1 for none
+        self._updated: dict[int, np.ndarray] = {}
+        self._lags = [lag for lag in range(1, self._buffer.copies + 1) if not order.separates(lag)]
+        self.pairs = 0
+
+    def check(self) -> None:
+        for rectangle in self._rectangles:
+            if rectangle.writes:
+                self._claim(rectangle)
+        for rotation, owner in [*self._written.items(), *self._updated.items()]:
+            self._check_covered(owner, rotation)
+        for rectangle in self._rectangles:
+            self._check_same_iteration(rectangle)
+            for lag in self._lags:
+                self._check_later_iteration(rectangle, lag)
+
+    def _distinct(self, members: np.ndarray) -> Iterator[_Rectangle]:
+        """One rectangle per cells, mode, waits and signal; tasks that agree in all of them stand or fall together."""
+        a = self._accesses
+        rotations = np.array([view.rotation for view in self._programs.views])[a.view[members]]
+        first_row, end_row = (np.searchsorted(self._row_edges, a.rows[members, i]) for i in (0, 1))
+        first_column, end_column = (np.searchsorted(self._column_edges, a.columns[members, i]) for i in (0, 1))
+        tasks = a.task[members]
+        key = np.stack([first_row, end_row, first_column, end_column, rotations, a.writes[members], a.reads[members],
+                        self._order.wait_set[tasks], self._order.signal[tasks]], 1)
+        key = np.concatenate([key, np.where(a.writes[members], tasks, -1)[:, None]], 1)  # writers one by one
+        _, index = np.unique(key, axis=0, return_index=True)
+        for i in index:
+            r0, r1, c0, c1, rotation, writes, reads = (int(x) for x in key[i, :7])
+            yield _Rectangle(int(tasks[i]), slice(r0, r1), slice(c0, c1), rotation, bool(writes), bool(reads), int(members[i]))
+
+    # --- coverage ----------------------------------------------------------------------------------------------
+
+    def _claim(self, rectangle: _Rectangle) -> None:
+        grids = self._updated if rectangle.reads else self._written
+        shape = (len(self._row_edges) - 1, len(self._column_edges) - 1)
+        owner = grids.setdefault(rectangle.rotation, np.full(shape, -1, np.int64))
+        cells = owner[rectangle.rows, rectangle.columns]
+        if (cells >= 0).any():
+            other = int(cells.max())
+            self._refuse("overlap", rectangle.task, other, f"both write {self._region(rectangle)}")
+        cells[...] = rectangle.task
+
+    def _check_covered(self, owner: np.ndarray, rotation: int) -> None:
+        rows, columns = self._buffer.shape
+        complete = (self._row_edges[0], self._row_edges[-1]) == (0, rows)
+        complete &= (self._column_edges[0], self._column_edges[-1]) == (0, columns)
+        if complete and (owner >= 0).all():
+            return
+        cell = np.argwhere(owner < 0)
+        if len(cell):
+            r, c = cell[0]
+            region = describe_region(self._buffer.name, self._row_edges[r : r + 2], self._column_edges[c : c + 2])
+        else:
+            region = f"all of {self._buffer.name} ({rows} x {columns})"
+        task = int(owner.max())
+        label = self._order.label(task)
+        raise ProgramError("gap", f"{self._order.program.name}: no task writes {region}, though {label} writes another part "
+                           "of that buffer", (label,))
+
+    # --- order ---------------------------------------------------------------------------------------------------
+
+    def _check_same_iteration(self, rectangle: _Rectangle) -> None:
+        """Who reads must read what this iteration writes, all of it, and after updates in place."""
+        rotations = [r for r in {*self._written, *self._updated} if self._same_copy(rectangle.rotation, r, 0)]
+        if rectangle.reads and not rotations and self._buffer.kind not in STATE_KINDS:
+            label = self._order.label(rectangle.task)
+            raise ProgramError("unwritten", f"{self._order.program.name}: {label} reads {self._region(rectangle)}, which no "
+                               "task of this program writes", (label,))
+        for rotation in rotations:
+            if rectangle.reads:
+                self._check_after(rectangle, self._written.get(rotation), 0)
+            if not rectangle.writes:
+                self._check_after(rectangle, self._updated.get(rotation), 0)
+            elif not rectangle.reads and rotation != rectangle.rotation:
+                raise ProgramError("overlap", f"{self._order.program.name}: {self._buffer.name} is written at two rotations "
+                                   "that are the same copy", (self._order.label(rectangle.task),))
+
+    def _check_later_iteration(self, rectangle: _Rectangle, lag: int) -> None:
+        """`rectangle` and whatever writes the same copy `lag` iterations earlier or later are in order."""
+        for grids in (self._written, self._updated):
+            for rotation, owner in grids.items():
+                if self._same_copy(rotation, rectangle.rotation, lag):
+                    self._check_after(rectangle, owner, lag)
+                if self._same_copy(rectangle.rotation, rotation, lag):
+                    self._check_before(rectangle, owner, lag)
+
+    def _same_copy(self, earlier: int, later: int, lag: int) -> bool:
+        """Whether rotation `earlier` names the copy that `later` names `lag` iterations on."""
+        return (earlier - later - lag) % self._buffer.copies == 0
+
+    def _check_after(self, rectangle: _Rectangle, owner: np.ndarray | None, lag: int) -> None:
+        """All writers under the rectangle precede its task, `lag` iterations later."""
+        if owner is None:
+            return
+        writers = self._tasks_under(rectangle, owner)
+        ordered = self._order.precedes(self._order.signal[writers], self._order.wait_set[rectangle.task], lag)
+        self.pairs += len(writers)
+        if not ordered.all():
+            writer = int(writers[np.argmin(ordered)])
+            use = ("writes" if rectangle.writes and not rectangle.reads else "reads")
+            when = "" if not lag else f" {lag} iteration{'s' if lag > 1 else ''} before"
+            self._refuse("race", rectangle.task, writer,
+                         f"the first {use} {self._region(rectangle)} without being ordered after the second, which "
+                         f"writes there{when}")
+
+    def _check_before(self, rectangle: _Rectangle, owner: np.ndarray, lag: int) -> None:
+        """The rectangle's task precedes all writers under it, `lag` iterations later."""
+        writers = self._tasks_under(rectangle, owner)
+        ordered = self._order.precedes(self._order.signal[rectangle.task], self._order.wait_set[writers], lag)
+        self.pairs += len(writers)
+        if not ordered.all():
+            writer = int(writers[np.argmin(ordered)])
+            use = "reading" if rectangle.reads else "writing"
+            self._refuse("race", rectangle.task, writer,
+                         f"the first may still be {use} {self._region(rectangle)} when the second, {lag} "
+                         f"iteration{'s' if lag > 1 else ''} later, writes there")
+
+    def _tasks_under(self, rectangle: _Rectangle, owner: np.ndarray) -> np.ndarray:
+        """The distinct tasks that own cells of the rectangle."""
+        tasks = np.unique(owner[rectangle.rows, rectangle.columns])
+        return tasks[tasks >= 0]
+
+    # --- messages ------------------------------------------------------------------------------------------------
+
+    def _region(self, rectangle: _Rectangle) -> str:
+        rows, columns = self._accesses.rows[rectangle.at], self._accesses.columns[rectangle.at]
+        return describe_region(self._buffer.name, rows, columns)
+
+    def _refuse(self, check: str, first: int, second: int, what: str) -> None:
+        labels = (self._order.label(first), self._order.label(second))
+        raise ProgramError(check, f"{self._order.program.name}: {labels[0]} and {labels[1]}: {what}", labels)
+
+
+def check_buffers(programs: ProgramSet, order: Order, accesses: Accesses) -> int:
+    """Checks every buffer `order`'s program touches; returns the number of ordered pairs. Raises ProgramError."""
+    names = {name: i for i, name in enumerate(programs.buffers)}
+    buffer_of_view = np.array([names[view.buffer] for view in programs.views], np.int64)
+    buffer = buffer_of_view[accesses.view]
+    by_buffer = np.argsort(buffer, kind="stable")
+    pairs = 0
+    for members in np.split(by_buffer, np.flatnonzero(np.diff(buffer[by_buffer])) + 1):
+        if len(members):
+            check = BufferCheck(programs, order, accesses, members)
+            check.check()
+            pairs += check.pairs
+    return pairs

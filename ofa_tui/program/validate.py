@@ -1,0 +1,127 @@
+"""The proof that a program set may run, worked out from the descriptors alone.
+
+What is shown for each program, for any number of blocks that claim its tasks in order:
+
+1. every index is in range, every operand has its opcode's shape, every tile lies inside its operands (`accesses`);
+2. every wait joins all signals of its counters, and waits only for tasks claimed earlier: no schedule can deadlock;
+3. no counter mixes two iterations (`order`);
+4. every written buffer is written exactly once per iteration, without gap or overlap, and any two accesses to the same
+   elements of which one writes are ordered, in one iteration and from one to the next ones (`hazards`);
+5. programs share only what they may: train and sweep take turns as wholes, decode reads nothing but rotating weights.
+
+Assumed of the engine: claim order is queue order; a block runs one task at a time; the train role finishes an iteration of one of its
+programs before it begins one of the other; a pinned weight version is not overwritten.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ofa_tui import abi
+from ofa_tui.program.accesses import Accesses, ProgramError, list_accesses
+from ofa_tui.program.hazards import check_buffers
+from ofa_tui.program.order import Order
+from ofa_tui.program.types import ProgramSet
+
+__all__ = ["ProgramError", "ProgramReport", "Report", "validate"]
+
+TURN_TAKING = ("train", "sweep")
+
+
+@dataclass(frozen=True)
+class ProgramReport:
+    tasks: int
+    edges: int
+    """Pairs of distinct waits and counters."""
+    rectangles: int
+    pairs: int
+    """Pairs of accesses that were shown to be ordered."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was proved, per program."""
+
+    programs: dict[str, ProgramReport]
+
+    def lines(self) -> list[str]:
+        return [
+            f"{name}: {r.tasks:,} tasks, {r.edges:,} waits, {r.rectangles:,} regions, {r.pairs:,} pairs of accesses in order"
+            for name, r in self.programs.items()
+        ]
+
+
+def validate(programs: ProgramSet) -> Report:
+    """Prove `programs`. Raises ProgramError, a sentence that names the tasks, for the first thing found wrong."""
+    _check_tables(programs)
+    iterations = max([buffer.copies for buffer in programs.buffers.values()], default=1)
+    reports: dict[str, ProgramReport] = {}
+    orders: dict[str, Order] = {}
+    accesses: dict[str, Accesses] = {}
+    for name, program in programs.programs.items():
+        accesses[name] = list_accesses(programs, program)
+        orders[name] = order = Order(programs, program, max(1, iterations))
+        order.check_iterations_apart()
+        pairs = check_buffers(programs, order, accesses[name])
+        reports[name] = ProgramReport(len(program.tasks), order.edges, len(accesses[name].task), pairs)
+    _check_counters_apart(programs)
+    _check_sharing(programs, orders, accesses)
+    return Report(reports)
+
+
+def _check_tables(programs: ProgramSet) -> None:
+    if set(programs.programs) != set(abi.PROGRAMS):
+        raise ProgramError("table", f"the programs are {', '.join(programs.programs)}; there must be {', '.join(abi.PROGRAMS)}")
+    for view in programs.views:
+        if view.buffer not in programs.buffers:
+            raise ProgramError("table", f"the operand table names the buffer {view.buffer!r}, which does not exist")
+        copies = programs.buffers[view.buffer].copies
+        if not 0 <= view.rotation < copies:
+            raise ProgramError("table", f"the operand table reads {view.buffer!r} at rotation {view.rotation} of {copies} copies")
+
+
+def _check_counters_apart(programs: ProgramSet) -> None:
+    owner: dict[int, str] = {}
+    for name, program in programs.programs.items():
+        for counter in np.unique(program.tasks["signal"]):
+            if counter != abi.NONE_U32 and owner.setdefault(int(counter), name) != name:
+                raise ProgramError("counter", f"counter {programs.counters[counter]!r} is signalled by both "
+                                   f"{owner[int(counter)]} and {name}, whose iterations are not the same")
+
+
+def _check_sharing(programs: ProgramSet, orders: dict[str, Order], accesses: dict[str, Accesses]) -> None:
+    """Buffers used by two programs, one of which writes them."""
+    views = [(view.buffer, programs.buffers[view.buffer].kind) for view in programs.views]
+    touched = {name: {views[v][0] for v in np.unique(a.view)} for name, a in accesses.items()}
+    written = {name: {views[v][0] for v in np.unique(a.view[a.writes])} for name, a in accesses.items()}
+    for writer, buffers in written.items():
+        for other in touched:
+            shared = buffers & touched[other]
+            if other == writer or not shared:
+                continue
+            if {writer, other} == set(TURN_TAKING):
+                _check_whole_iterations(orders[writer])
+                _check_whole_iterations(orders[other])
+                continue
+            for buffer in sorted(shared):
+                pinned = [v for v in np.unique(accesses[other].view) if programs.views[v].buffer == buffer]
+                if programs.buffers[buffer].copies < 3 or any(programs.views[v].rotation for v in pinned):
+                    raise ProgramError("sharing", f"{other} uses {buffer}, which {writer} may be writing at the same time")
+
+
+def _check_whole_iterations(order: Order) -> None:
+    """The first task opens the iteration for all others and the last is complete after all others."""
+    if not len(order.signal):
+        return
+    last = len(order.signal) - 1
+    others = np.arange(1, last)
+    joined = order.precedes(order.signal[others], order.wait_set[last], 0)
+    opened = order.precedes(order.signal[:1], order.wait_set[1:], 0)
+    for ordered, tasks, end in ((joined, others, last), (opened, np.arange(1, last + 1), 0)):
+        if not ordered.all():
+            task, bound = order.label(int(tasks[np.argmin(ordered)])), order.label(end)
+            side = "complete before" if end else "held back until"
+            raise ProgramError("turn", f"{order.program.name}: {task} is not {side} {bound}, so that an iteration of another "
+                               "program could run beside it", (task, bound))
