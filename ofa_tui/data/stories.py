@@ -93,12 +93,12 @@ class Grammar:
 
 def _read_rules(text: str) -> dict[str, list[str]]:
     rules: dict[str, list[str]] = {}
+    alternatives: list[str] = []
     for line in text.splitlines():
         if line.startswith("  "):
-            rules[name].append(line[2:])  # noqa: F821
+            alternatives.append(line[2:])
         elif line and not line.startswith("#"):
-            name = line
-            rules[name] = []
+            alternatives = rules[line] = []
     return rules
 
 

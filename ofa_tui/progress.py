@@ -1,0 +1,92 @@
+"""Progress of long work: one line redrawn in a terminal, plain lines in a pipe, both with an estimate."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from typing import TextIO
+
+BAR_CELLS = 24
+DRAW_EVERY_S = 0.1
+LINE_EVERY_S = 5.0
+ESTIMATE_AFTER_S = 1.0
+
+
+def duration(seconds: float) -> str:
+    """`8 s`, `3:05` or `2:03:05`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    hours, rest = divmod(whole, 3600)
+    minutes, rest = divmod(rest, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+class Progress:
+    """Reports how much of `total` (any unit) is done. `total` 0 means unknown.
+
+    Drawing never fails the work: a stream that is gone (closed pipe) silences it.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        total: float = 0.0,
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        self.label = label
+        self.total = total
+        self._stream = sys.stderr if stream is None else stream
+        self._clock = clock
+        self._started = clock()
+        self._drawn_at = float("-inf")
+        self._first: tuple[float, float] | None = None
+        self._tty = self._stream.isatty()
+
+    def update(self, done: float, note: str = "") -> None:
+        """Says that `done` of the total is done; draws at most ten times (in a pipe: 0.2 times) a second."""
+        now = self._clock()
+        if self._first is None:
+            self._first = (now, done)
+        if now - self._drawn_at >= (DRAW_EVERY_S if self._tty else LINE_EVERY_S):
+            self._drawn_at = now
+            self._write(self._text(done, note), last=False)
+
+    def close(self, note: str = "") -> None:
+        """Draws the last line."""
+        took = duration(self._clock() - self._started)
+        self._write(f"{self.label}: {note + ', ' if note else ''}took {took}", last=True)
+
+    def message(self, text: str) -> None:
+        """A line of its own, above the progress line."""
+        self._write(text, last=True)
+
+    def _text(self, done: float, note: str) -> str:
+        parts = [f"{self.label}:"]
+        if self.total > 0:
+            share = min(1.0, done / self.total)
+            if self._tty:
+                filled = int(share * BAR_CELLS)
+                parts.append("[" + "#" * filled + "." * (BAR_CELLS - filled) + "]")
+            parts.append(f"{share:4.0%}")
+        if note:
+            parts.append(note)
+        first_at, first_done = self._first or (0.0, 0.0)
+        elapsed, advance = self._clock() - first_at, done - first_done
+        if 0 < done < self.total and advance > 0 and elapsed > ESTIMATE_AFTER_S:
+            parts.append(f"about {duration(elapsed * (self.total - done) / advance)} left")
+        return " ".join(parts)
+
+    def _write(self, text: str, last: bool) -> None:
+        try:
+            if self._tty:
+                width = max(shutil.get_terminal_size().columns - 1, 10)
+                self._stream.write(f"\r\x1b[K{text[:width]}" + ("\n" if last else ""))
+            else:
+                self._stream.write(text + "\n")
+            self._stream.flush()
+        except (OSError, ValueError):
+            return
