@@ -1,0 +1,43 @@
+// The picture of a game: view, status bar, or the screens between levels.
+//
+// One thread walks the level and collects wall columns, floor and ceiling areas and sprites; then all threads of the
+// block draw: walls, planes, sprites and masked textures. Every pixel's last writer is that of a serial drawing, so the
+// number of threads and their order change nothing.
+#pragma once
+
+#include "bsp.h"
+#include "masked.h"
+
+namespace doom {
+
+namespace render {
+
+template <class Block>
+OFA_FUNCTION void draw_view(Block& block, Game& game, const WadBlob& wad, RenderScratch& s, uint8_t* frame) {
+    if (block.leader()) {
+        prepare_tables(s, wad);
+        animate_pictures(s, game, wad);
+        set_up_view(s, game, wad);
+        clear_lists(s);
+        walk_bsp(s, game, wad, frame);
+        arrange_sprites(s, game, wad);
+    }
+    block.sync();
+    block.for_each(s.n_columns, [&](int64_t i) { draw_column(frame, wad, s.view.colormaps, s.columns[i]); });
+    block.sync();
+    draw_planes(block, s, wad, frame);
+    block.sync();
+    draw_masked(block, s, game, wad, frame);
+    block.sync();
+}
+
+}  // namespace render
+
+// Draws into `frame`, 320x200 palette indices. The frame must hold the game's previous picture: where a level's
+// errors leave nothing to draw, that shows. `scratch` is the renderer's own memory for this game (scratch.h).
+template <class Block>
+OFA_FUNCTION void doom_draw(Block& block, Game& game, const WadBlob& wad, RenderScratch& scratch, uint8_t* frame) {
+    render::draw_view(block, game, wad, scratch, frame);
+}
+
+}  // namespace doom

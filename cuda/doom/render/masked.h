@@ -1,0 +1,230 @@
+// What has holes: sprites and masked wall textures, drawn after everything solid, far to near.
+//
+// A pixel depends only on what was drawn before in its own column, so the screen is cut into strips of columns and
+// each thread draws its strips in the original order. Only the position in the fuzz table runs across columns: fuzzy
+// sprites are counted first, and each of their columns gets its starting position from the sum of those before.
+#pragma once
+
+#include "sprites.h"
+#include "walls.h"
+
+namespace doom {
+namespace render {
+
+constexpr int16_t UNCLIPPED = -2;
+
+// Calls run(first, last, source, texture_row) for every post of a column that shows between the clips.
+// `texture_row` is the texture's row at eye height, counted from the post's first pixel.
+template <class Run>
+OFA_INLINE void for_each_post(const WadBlob& wad, uint32_t posts, Fixed texture_top, Fixed scale, int top_clip,
+                              int bottom_clip, Run run) {
+    const uint8_t* post = bytes_at(wad, posts);
+    const Fixed screen_top = sub(CENTER_Y * FIXED_ONE, mul(texture_top, scale));
+    while (post[0] != 255) {
+        const int row = post[0], length = post[1];
+        const Fixed top = add(screen_top, scaled(scale, row));
+        const Fixed bottom = add(top, scaled(scale, length));
+        int first = add(top, FIXED_ONE - 1) >> FIXED_BITS;
+        int last = sub(bottom, 1) >> FIXED_BITS;
+        if (last >= bottom_clip) last = bottom_clip - 1;
+        if (first <= top_clip) first = top_clip + 1;
+        if (first <= last) run(first, last, posts + 3, sub(texture_top, row * FIXED_ONE));
+        posts += uint32_t(length) + 4;
+        post += length + 4;
+    }
+}
+
+// Columns first..last of a masked texture that are not drawn yet.
+OFA_FUNCTION void draw_masked_texture(RenderScratch& s, const Game& game, const WadBlob& wad, uint8_t* frame,
+                                      const DrawSeg& d, int first, int last) {
+    const View& v = s.view;
+    const MapSeg& seg = v.segs[d.seg];
+    const Side& side = game.sides[seg.side];
+    const Sector& front = game.sectors[seg.front];
+    const Sector& back = game.sectors[seg.back];
+    const Texture& texture = v.textures[s.texture_shown[side.middle]];
+    const int light = wall_light_level(v, seg, front.light);
+    Fixed row;
+    if (game.lines[seg.line].flags & LINE_PEG_BOTTOM) {
+        row = add(max(front.floor_height, back.floor_height), texture.height * FIXED_ONE);
+    } else {
+        row = min(front.ceiling_height, back.ceiling_height);
+    }
+    row = add(sub(row, v.z), side.y_offset);
+
+    Fixed scale = add(d.scale_first, scaled(d.scale_step, first - d.first));
+    for (int x = first; x <= last; ++x, scale = add(scale, d.scale_step)) {
+        int16_t& column = s.openings[d.masked_columns + x];
+        if (column == NOT_MASKED) continue;
+        Column c;
+        c.x = int16_t(x);
+        c.step = Fixed(0xffffffffu / uint32_t(scale));
+        c.map = uint8_t(wall_map(s, light, scale));
+        const uint32_t posts = at(wad, texture.columns)[uint32_t(column) & texture.width_mask] - 3;
+        for_each_post(wad, posts, row, scale, s.openings[d.top_clip + x], s.openings[d.bottom_clip + x],
+                      [&](int top, int bottom, uint32_t source, Fixed texture_row) {
+                          c.source = source;
+                          c.first = uint8_t(top);
+                          c.last = uint8_t(bottom);
+                          c.fraction = add(texture_row, scaled(c.step, top - CENTER_Y));
+                          draw_column(frame, wad, v.colormaps, c);
+                      });
+        column = NOT_MASKED;
+    }
+}
+
+// Rows of the sprite's columns first..last that walls in front leave open. Masked textures behind it are drawn on the
+// way where `draw_behind` is set.
+OFA_FUNCTION void clip_sprite(RenderScratch& s, const Game& game, const WadBlob& wad, uint8_t* frame,
+                              const VisSprite& sprite, int first, int last, bool draw_behind) {
+    const View& v = s.view;
+    for (int x = first; x <= last; ++x) s.sprite_top[x] = s.sprite_bottom[x] = UNCLIPPED;
+    for (int i = s.n_draw_segs - 1; i >= 0; --i) {
+        const DrawSeg& d = s.draw_segs[i];
+        if (d.first > last || d.last < first || (!d.silhouette && d.masked_columns == NONE)) continue;
+        const int from = max(d.first, first), to = min(d.last, last);
+        const MapSeg& seg = v.segs[d.seg];
+        const MapVertex& a = v.vertices[seg.v1];
+        const MapVertex& b = v.vertices[seg.v2];
+        if (max(d.scale_first, d.scale_last) < sprite.scale ||
+            (min(d.scale_first, d.scale_last) < sprite.scale &&
+             is_right_of(sprite.x, sprite.y, a.x, a.y, b.x - a.x, b.y - a.y))) {
+            if (draw_behind && d.masked_columns != NONE) draw_masked_texture(s, game, wad, frame, d, from, to);
+            continue;
+        }
+        if ((d.silhouette & SILHOUETTE_BOTTOM) && sprite.z < d.bottom_height)
+            for (int x = from; x <= to; ++x)
+                if (s.sprite_bottom[x] == UNCLIPPED) s.sprite_bottom[x] = s.openings[d.bottom_clip + x];
+        if ((d.silhouette & SILHOUETTE_TOP) && sprite.top_z > d.top_height)
+            for (int x = from; x <= to; ++x)
+                if (s.sprite_top[x] == UNCLIPPED) s.sprite_top[x] = s.openings[d.top_clip + x];
+    }
+    for (int x = first; x <= last; ++x) {
+        if (s.sprite_bottom[x] == UNCLIPPED) s.sprite_bottom[x] = VIEW_HEIGHT;
+        if (s.sprite_top[x] == UNCLIPPED) s.sprite_top[x] = -1;
+    }
+}
+
+OFA_INLINE void unclip(RenderScratch& s, int first, int last) {
+    for (int x = first; x <= last; ++x) {
+        s.sprite_bottom[x] = VIEW_HEIGHT;
+        s.sprite_top[x] = -1;
+    }
+}
+
+OFA_INLINE uint32_t sprite_posts(const WadBlob& wad, const VisSprite& sprite, int x) {
+    const Patch& patch = at(wad, wad.patches)[sprite.patch];
+    const Fixed column = add(sprite.start_column, scaled(sprite.column_step, x - sprite.first));
+    return at(wad, patch.columns)[clamp(column >> FIXED_BITS, 0, patch.width - 1)];
+}
+
+// Draws columns first..last between sprite_top and sprite_bottom.
+OFA_FUNCTION void draw_sprite(RenderScratch& s, const WadBlob& wad, uint8_t* frame, const VisSprite& sprite, int first,
+                              int last) {
+    const uint8_t* colormaps = s.view.colormaps;
+    Column c;
+    c.step = magnitude(sprite.column_step);
+    c.map = uint8_t(sprite.map);
+    for (int x = first; x <= last; ++x) {
+        int fuzz = sprite.fuzzy != NONE ? s.fuzz_start[sprite.fuzzy][x] : 0;
+        c.x = int16_t(x);
+        for_each_post(wad, sprite_posts(wad, sprite, x), sprite.texture_top, sprite.scale, s.sprite_top[x],
+                      s.sprite_bottom[x], [&](int top, int bottom, uint32_t source, Fixed texture_row) {
+                          if (sprite.fuzzy != NONE) {
+                              if (fuzz_rows(top, bottom)) fuzz = draw_fuzz(frame, colormaps, x, top, bottom, fuzz);
+                              return;
+                          }
+                          c.source = source;
+                          c.first = uint8_t(top);
+                          c.last = uint8_t(bottom);
+                          c.fraction = add(texture_row, scaled(c.step, top - CENTER_Y));
+                          if (sprite.translation) draw_translated_column(frame, wad, colormaps, c, sprite.translation);
+                          else draw_column(frame, wad, colormaps, c);
+                      });
+    }
+}
+
+// Fuzzy pixels of each column in first..last.
+OFA_FUNCTION void count_fuzzy(RenderScratch& s, const WadBlob& wad, const VisSprite& sprite, int first, int last) {
+    for (int x = first; x <= last; ++x) {
+        int n = 0;
+        for_each_post(wad, sprite_posts(wad, sprite, x), sprite.texture_top, sprite.scale, s.sprite_top[x],
+                      s.sprite_bottom[x], [&](int top, int bottom, uint32_t, Fixed) {
+                          if (fuzz_rows(top, bottom)) n += bottom - top + 1;
+                      });
+        s.fuzz_start[sprite.fuzzy][x] = uint8_t(n);
+    }
+}
+
+// Turns a fuzzy sprite's counts into starting positions; returns the position behind it.
+OFA_INLINE int start_fuzz(RenderScratch& s, const VisSprite& sprite, int position) {
+    for (int x = sprite.first; x <= sprite.last; ++x) {
+        uint8_t& entry = s.fuzz_start[sprite.fuzzy][x];
+        const int n = entry;
+        entry = uint8_t(position);
+        position = (position + n) % FUZZ_ENTRIES;
+    }
+    return position;
+}
+
+struct Strip {
+    int first, last;
+};
+OFA_INLINE Strip strip(int64_t index, int n_strips) {
+    return {int(index * VIEW_WIDTH / n_strips), int((index + 1) * VIEW_WIDTH / n_strips) - 1};
+}
+
+template <class Block>
+OFA_FUNCTION void place_fuzz(Block& block, RenderScratch& s, Game& game, const WadBlob& wad, int n_strips) {
+    block.for_each(n_strips, [&](int64_t index) {
+        const Strip part = strip(index, n_strips);
+        for (int i = 0; i < s.n_sprites; ++i) {
+            const VisSprite& sprite = s.sprites[s.order[i]];
+            const int first = max(sprite.first, part.first), last = min(sprite.last, part.last);
+            if (sprite.fuzzy == NONE || first > last) continue;
+            clip_sprite(s, game, wad, nullptr, sprite, first, last, false);
+            count_fuzzy(s, wad, sprite, first, last);
+        }
+        unclip(s, part.first, part.last);
+        for (const VisSprite& weapon : s.weapon_sprites)
+            if (weapon.fuzzy != NONE)
+                count_fuzzy(s, wad, weapon, max(weapon.first, part.first), min(weapon.last, part.last));
+    });
+    block.sync();
+    if (block.leader()) {
+        int position = game.fuzz_position;
+        for (int i = 0; i < s.n_sprites; ++i)
+            if (s.sprites[s.order[i]].fuzzy != NONE) position = start_fuzz(s, s.sprites[s.order[i]], position);
+        for (const VisSprite& weapon : s.weapon_sprites)
+            if (weapon.fuzzy != NONE) position = start_fuzz(s, weapon, position);
+        game.fuzz_position = position;
+    }
+    block.sync();
+}
+
+template <class Block>
+OFA_FUNCTION void draw_masked(Block& block, RenderScratch& s, Game& game, const WadBlob& wad, uint8_t* frame) {
+    const int n_strips = min(block.threads(), VIEW_WIDTH);
+    if (s.n_fuzzy) place_fuzz(block, s, game, wad, n_strips);
+    block.for_each(n_strips, [&](int64_t index) {
+        const Strip part = strip(index, n_strips);
+        for (int i = 0; i < s.n_sprites; ++i) {
+            const VisSprite& sprite = s.sprites[s.order[i]];
+            const int first = max(sprite.first, part.first), last = min(sprite.last, part.last);
+            if (first > last) continue;
+            clip_sprite(s, game, wad, frame, sprite, first, last, true);
+            draw_sprite(s, wad, frame, sprite, first, last);
+        }
+        for (int i = s.n_draw_segs - 1; i >= 0; --i) {
+            const DrawSeg& d = s.draw_segs[i];
+            if (d.masked_columns != NONE)
+                draw_masked_texture(s, game, wad, frame, d, max(d.first, part.first), min(d.last, part.last));
+        }
+        unclip(s, part.first, part.last);
+        for (const VisSprite& weapon : s.weapon_sprites)
+            draw_sprite(s, wad, frame, weapon, max(weapon.first, part.first), min(weapon.last, part.last));
+    });
+}
+
+}  // namespace render
+}  // namespace doom

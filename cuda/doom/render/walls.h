@@ -1,0 +1,304 @@
+// Walls: one visible piece of a seg after another, front to back. A piece closes rows of its columns for what lies
+// behind, marks floor and ceiling areas, and leaves what sprites need to be clipped.
+#pragma once
+
+#include "pixels.h"
+#include "planes.h"
+#include "view.h"
+
+namespace doom {
+namespace render {
+
+// Scale of a wall in the direction `angle`, for a wall at distance `wall_distance` along its normal.
+OFA_INLINE Fixed wall_scale(const View& v, const WadBlob& wad, Angle angle, Angle normal, Fixed wall_distance) {
+    const Fixed sine_view = fine_sine(wad, ANGLE_90 + (angle - v.angle));
+    const Fixed sine_wall = fine_sine(wad, ANGLE_90 + (angle - normal));
+    const Fixed numerator = mul(CENTER_X * FIXED_ONE, sine_wall);
+    const Fixed denominator = mul(wall_distance, sine_view);
+    if (denominator <= numerator >> FIXED_BITS) return 64 * FIXED_ONE;
+    return clamp(div(numerator, denominator), 256, 64 * FIXED_ONE);
+}
+
+// What the columns of one piece share.
+struct WallPiece {
+    int first, last;
+    Fixed scale, scale_step;
+    // screen rows of edges in 20.12: at the first column, and per column
+    Fixed top, top_step, bottom, bottom_step, high, high_step, low, low_step;
+    int32_t middle, upper, lower;           // textures, 0 = none
+    Fixed middle_row, upper_row, lower_row; // texture row at eye height
+    bool masked, mark_floor, mark_ceiling;
+    // horizontal texture position: tangent of the angle to the normal times the distance
+    Angle center_angle;
+    Fixed wall_distance, texture_offset;
+    int light;
+    int32_t masked_columns;
+};
+
+constexpr int ROW_BITS = 12;
+constexpr Fixed ROW_ONE = 1 << ROW_BITS;
+
+// Row of a height at the first column, and its change per column. Heights are relative to the eye.
+OFA_INLINE void project_edge(const WallPiece& p, Fixed height, Fixed& row, Fixed& step) {
+    step = negate(mul(p.scale_step, height >> 4));
+    row = sub((CENTER_Y * FIXED_ONE) >> 4, mul(height >> 4, p.scale));
+}
+
+// A wall at a grazing angle can ask for tangents beyond 90 degrees; what follows the table there is the sine table.
+OFA_INLINE Fixed wall_tangent(const WadBlob& wad, Angle angle) {
+    const uint32_t i = angle >> FINE_SHIFT;
+    return i < FINE_HALF ? at(wad, wad.fine_tangent)[i] : at(wad, wad.fine_sine)[i - FINE_HALF];
+}
+
+OFA_INLINE void add_column(RenderScratch& s, const WadBlob& wad, uint8_t* frame, int32_t texture, int column, int x,
+                           int first, int last, Fixed texture_row, Fixed step, int map) {
+    if (first > last) return;
+    const Texture& t = s.view.textures[s.texture_shown[texture]];
+    Column c;
+    c.source = at(wad, t.columns)[uint32_t(column) & t.width_mask];
+    c.step = step;
+    c.fraction = add(texture_row, scaled(step, first - CENTER_Y));
+    c.x = int16_t(x);
+    c.first = uint8_t(first);
+    c.last = uint8_t(last);
+    c.map = uint8_t(map);
+    if (s.n_columns < MAX_COLUMNS) s.columns[s.n_columns++] = c;
+    else draw_column(frame, wad, s.view.colormaps, c);
+}
+
+OFA_NOINLINE void draw_piece(RenderScratch& s, const WadBlob& wad, uint8_t* frame, WallPiece& p) {
+    const bool textured = p.middle || p.upper || p.lower || p.masked;
+    for (int x = p.first; x <= p.last; ++x) {
+        const int above = s.ceiling_clip[x], below = s.floor_clip[x];
+        int top = (p.top + ROW_ONE - 1) >> ROW_BITS;
+        if (top < above + 1) top = above + 1;
+        int bottom = p.bottom >> ROW_BITS;
+        if (bottom >= below) bottom = below - 1;
+
+        int marked_to = -1;
+        if (p.mark_ceiling) {
+            const int last_row = min(top, below) - 1;
+            if (mark_plane(s.planes[s.ceiling_plane], x, above + 1, last_row)) marked_to = last_row;
+        }
+        if (p.mark_floor) {
+            const int first_row = max(bottom, above) + 1;
+            if (mark_plane(s.planes[s.floor_plane], x, first_row, below - 1) && first_row <= marked_to)
+                s.planes_overlap = 1;
+        }
+
+        int column = 0, map = 0;
+        Fixed step = 0;
+        if (textured) {
+            const Angle angle = p.center_angle + s.tables.angle_of_x[x];
+            column = sub(p.texture_offset, mul(wall_tangent(wad, angle), p.wall_distance)) >> FIXED_BITS;
+            step = Fixed(0xffffffffu / uint32_t(p.scale));
+            map = wall_map(s, p.light, p.scale);
+        }
+        if (p.middle) {
+            add_column(s, wad, frame, p.middle, column, x, top, bottom, p.middle_row, step, map);
+            s.ceiling_clip[x] = VIEW_HEIGHT;
+            s.floor_clip[x] = -1;
+        } else {
+            if (p.upper) {
+                int end = p.high >> ROW_BITS;
+                p.high = add(p.high, p.high_step);
+                if (end >= below) end = below - 1;
+                if (end >= top) {
+                    add_column(s, wad, frame, p.upper, column, x, top, end, p.upper_row, step, map);
+                    s.ceiling_clip[x] = int16_t(end);
+                } else {
+                    s.ceiling_clip[x] = int16_t(min(top - 1, VIEW_HEIGHT));
+                }
+            } else if (p.mark_ceiling) {
+                s.ceiling_clip[x] = int16_t(min(top - 1, VIEW_HEIGHT));
+            }
+            if (p.lower) {
+                int start = (p.low + ROW_ONE - 1) >> ROW_BITS;
+                p.low = add(p.low, p.low_step);
+                if (start <= s.ceiling_clip[x]) start = s.ceiling_clip[x] + 1;
+                if (start <= bottom) {
+                    add_column(s, wad, frame, p.lower, column, x, start, bottom, p.lower_row, step, map);
+                    s.floor_clip[x] = int16_t(start);
+                } else {
+                    s.floor_clip[x] = int16_t(max(bottom + 1, -1));
+                }
+            } else if (p.mark_floor) {
+                s.floor_clip[x] = int16_t(max(bottom + 1, -1));
+            }
+            if (p.masked) s.openings[p.masked_columns + x] = int16_t(column);
+        }
+        p.scale = add(p.scale, p.scale_step);
+        p.top = add(p.top, p.top_step);
+        p.bottom = add(p.bottom, p.bottom_step);
+    }
+}
+
+// Room for one value per column of first..last; the result is indexed by column.
+OFA_INLINE int32_t take_openings(RenderScratch& s, int first, int last) {
+    const int32_t offset = s.n_openings - first;
+    s.n_openings += last - first + 1;
+    return offset;
+}
+
+OFA_INLINE int32_t save_clip(RenderScratch& s, const int16_t* clip, int first, int last) {
+    const int32_t offset = take_openings(s, first, last);
+    for (int x = first; x <= last; ++x) s.openings[offset + x] = clip[x];
+    return offset;
+}
+
+// Columns first..last of a seg are visible. `angle_v1` is the direction of its first vertex.
+OFA_NOINLINE void draw_wall(RenderScratch& s, Game& game, const WadBlob& wad, uint8_t* frame, int32_t seg_index,
+                            Angle angle_v1, int first, int last) {
+    if (s.n_draw_segs == MAX_DRAW_SEGS || s.n_openings + 3 * (last - first + 1) > MAX_OPENINGS) return;
+    const View& v = s.view;
+    const MapSeg& seg = v.segs[seg_index];
+    Line& line = game.lines[seg.line];
+    const Side& side = game.sides[seg.side];
+    const Sector& front = game.sectors[seg.front];
+    line.flags |= LINE_MAPPED;
+
+    WallPiece p;
+    p.first = first;
+    p.last = last;
+    const Angle normal = seg.angle + ANGLE_90;
+    const MapVertex& v1 = v.vertices[seg.v1];
+    const Fixed hypotenuse = distance(wad, sub(v1.x, v.x), sub(v1.y, v.y));
+    {
+        Angle off = Angle(magnitude(Fixed(normal - angle_v1)));
+        if (off > ANGLE_90) off = ANGLE_90;
+        p.wall_distance = mul(hypotenuse, fine_sine(wad, ANGLE_90 - off));
+    }
+
+    DrawSeg& d = s.draw_segs[s.n_draw_segs];
+    d.seg = seg_index;
+    d.first = first;
+    d.last = last;
+    d.scale_first = d.scale_last = wall_scale(v, wad, v.angle + s.tables.angle_of_x[first], normal, p.wall_distance);
+    d.scale_step = 0;
+    if (last > first) {
+        d.scale_last = wall_scale(v, wad, v.angle + s.tables.angle_of_x[last], normal, p.wall_distance);
+        d.scale_step = (d.scale_last - d.scale_first) / (last - first);
+    }
+    p.scale = d.scale_first;
+    p.scale_step = d.scale_step;
+
+    Fixed top = sub(front.ceiling_height, v.z);
+    const Fixed bottom = sub(front.floor_height, v.z);
+    Fixed high = 0, low = 0;
+    p.middle = p.upper = p.lower = 0;
+    p.middle_row = p.upper_row = p.lower_row = 0;
+    p.high = p.high_step = p.low = p.low_step = 0;
+    p.masked = false;
+    p.masked_columns = NONE;
+    d.masked_columns = d.top_clip = d.bottom_clip = NONE;
+    d.silhouette = 0;
+    d.bottom_height = d.top_height = 0;
+
+    if (seg.back < 0) {
+        p.middle = side.middle;
+        p.mark_floor = p.mark_ceiling = true;
+        p.middle_row = top;
+        if (line.flags & LINE_PEG_BOTTOM) p.middle_row = add(bottom, v.textures[side.middle].height * FIXED_ONE);
+        p.middle_row = add(p.middle_row, side.y_offset);
+        d.silhouette = SILHOUETTE_BOTH;
+        d.top_clip = OPENING_VIEW_HEIGHT;
+        d.bottom_clip = OPENING_MINUS_ONE;
+        d.bottom_height = FIXED_MAX;
+        d.top_height = FIXED_MIN;
+    } else {
+        const Sector& back = game.sectors[seg.back];
+        if (front.floor_height > back.floor_height) {
+            d.silhouette = SILHOUETTE_BOTTOM;
+            d.bottom_height = front.floor_height;
+        } else if (back.floor_height > v.z) {
+            d.silhouette = SILHOUETTE_BOTTOM;
+            d.bottom_height = FIXED_MAX;
+        }
+        if (front.ceiling_height < back.ceiling_height) {
+            d.silhouette |= SILHOUETTE_TOP;
+            d.top_height = front.ceiling_height;
+        } else if (back.ceiling_height < v.z) {
+            d.silhouette |= SILHOUETTE_TOP;
+            d.top_height = FIXED_MIN;
+        }
+        const bool closed_below = back.ceiling_height <= front.floor_height;
+        const bool closed_above = back.floor_height >= front.ceiling_height;
+        if (closed_below) {
+            d.bottom_clip = OPENING_MINUS_ONE;
+            d.bottom_height = FIXED_MAX;
+            d.silhouette |= SILHOUETTE_BOTTOM;
+        }
+        if (closed_above) {
+            d.top_clip = OPENING_VIEW_HEIGHT;
+            d.top_height = FIXED_MIN;
+            d.silhouette |= SILHOUETTE_TOP;
+        }
+
+        high = sub(back.ceiling_height, v.z);
+        low = sub(back.floor_height, v.z);
+        // no wall between two skies of different height
+        if (front.ceiling_flat == wad.sky_flat && back.ceiling_flat == wad.sky_flat) top = high;
+        const bool closed = closed_below || closed_above;
+        p.mark_floor = closed || low != bottom || back.floor_flat != front.floor_flat || back.light != front.light;
+        p.mark_ceiling = closed || high != top || back.ceiling_flat != front.ceiling_flat || back.light != front.light;
+        if (high < top) {
+            p.upper = side.top;
+            p.upper_row = top;
+            if (!(line.flags & LINE_PEG_TOP)) p.upper_row = add(high, v.textures[side.top].height * FIXED_ONE);
+        }
+        if (low > bottom) {
+            p.lower = side.bottom;
+            p.lower_row = line.flags & LINE_PEG_BOTTOM ? top : low;
+        }
+        p.upper_row = add(p.upper_row, side.y_offset);
+        p.lower_row = add(p.lower_row, side.y_offset);
+        if (side.middle) {
+            p.masked = true;
+            p.masked_columns = d.masked_columns = take_openings(s, first, last);
+        }
+    }
+
+    if (p.middle || p.upper || p.lower || p.masked) {
+        Angle off = normal - angle_v1;
+        const bool mirrored = off < ANGLE_180;
+        if (off > ANGLE_180) off = 0u - off;
+        if (off > ANGLE_90) off = ANGLE_90;
+        p.texture_offset = mul(hypotenuse, fine_sine(wad, off));
+        if (mirrored) p.texture_offset = negate(p.texture_offset);
+        p.texture_offset = add(p.texture_offset, add(side.x_offset, seg.offset));
+        p.center_angle = ANGLE_90 + v.angle - normal;
+        p.light = wall_light_level(v, seg, front.light);
+    }
+
+    if (front.floor_height >= v.z) p.mark_floor = false;
+    if (front.ceiling_height <= v.z && front.ceiling_flat != wad.sky_flat) p.mark_ceiling = false;
+
+    project_edge(p, top, p.top, p.top_step);
+    project_edge(p, bottom, p.bottom, p.bottom_step);
+    if (seg.back >= 0) {
+        if (high >> 4 < top >> 4) project_edge(p, high, p.high, p.high_step);
+        if (low >> 4 > bottom >> 4) project_edge(p, low, p.low, p.low_step);
+    }
+
+    if (p.mark_ceiling) s.ceiling_plane = extend_plane(s, s.ceiling_plane, first, last);
+    if (p.mark_floor) s.floor_plane = extend_plane(s, s.floor_plane, first, last);
+
+    draw_piece(s, wad, frame, p);
+
+    if (((d.silhouette & SILHOUETTE_TOP) || p.masked) && d.top_clip == NONE)
+        d.top_clip = save_clip(s, s.ceiling_clip, first, last);
+    if (((d.silhouette & SILHOUETTE_BOTTOM) || p.masked) && d.bottom_clip == NONE)
+        d.bottom_clip = save_clip(s, s.floor_clip, first, last);
+    if (p.masked && !(d.silhouette & SILHOUETTE_TOP)) {
+        d.silhouette |= SILHOUETTE_TOP;
+        d.top_height = FIXED_MIN;
+    }
+    if (p.masked && !(d.silhouette & SILHOUETTE_BOTTOM)) {
+        d.silhouette |= SILHOUETTE_BOTTOM;
+        d.bottom_height = FIXED_MAX;
+    }
+    ++s.n_draw_segs;
+}
+
+}  // namespace render
+}  // namespace doom
