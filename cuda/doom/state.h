@@ -220,6 +220,7 @@ struct Clip {
     int32_t special_count;
     // opening of the line looked at last
     Fixed open_top, open_bottom, open_range, low_floor;
+    uint8_t on_ground;          // the player that moved last
     // shooting
     int32_t line_target, shooter, damage;
     Fixed shoot_z, slope, range, top_slope, bottom_slope;
@@ -231,6 +232,13 @@ struct Clip {
     Fixed slide_momx, slide_momy;
     uint8_t no_fit, crush;
 };
+
+// Something a walk along a line met: a line or an object, at a fraction of the way.
+struct Intercept {
+    Fixed fraction;
+    int32_t line, thing;        // the other is -1
+};
+constexpr int MAX_INTERCEPTS = 192;
 
 enum Behaviour : uint8_t { BEHAVIOUR_EXPLORE, BEHAVIOUR_MANUAL, BEHAVIOURS };
 
@@ -286,6 +294,8 @@ struct Game {
     int32_t brain_target_count, brain_target_next, brain_targets[MAX_BRAIN_TARGETS];
     uint8_t brain_easy;
     Clip clip;
+    int32_t n_intercepts;
+    Intercept intercepts[MAX_INTERCEPTS];
     Script script;
     Button buttons[MAX_BUTTONS];
     int32_t scrollers[MAX_SCROLLERS];  // lines whose front side scrolls
