@@ -154,7 +154,7 @@ QUEUE = np.dtype(
     [
         ("next", "u8"),        # the ticket that the next claim gets
         ("end", "u8"),         # 0 while open, else 1 + the first ticket that will not be run
-        ("events_held", "u4"),  # 1 while a block applies events for a role that has ended
+        ("events_held", "u4"),  # 1 while a block applies events of the role's clock
         ("_pad", "u4"),
         ("_line", "u8", (13,)),
     ]
@@ -199,10 +199,10 @@ ABORT = np.dtype(
 SERVED = np.dtype(
     [
         ("token", "i4"),
-        ("flags", "u4"),         # 1: from a prompt; 2: first token of a story
+        ("flags", "u4"),         # SERVED_PROMPT: read from a prompt, not sampled; SERVED_FIRST: starts a story
         ("story", "u4"),         # counts stories from 0
-        ("position", "u4"),
-        ("version", "u8"),       # complete weight version the next token was computed from
+        ("position", "u4"),      # in the story, from 0; the end-of-text token fed before it is not counted
+        ("version", "u8"),       # complete weight version that computed it
         ("time_ns", "u8"),
     ]
 )
@@ -253,6 +253,8 @@ TELEMETRY = np.dtype(
         ("blocks_running", "u4"),
         ("finished", "u4"),              # 1 once training and its last sweep are done
         ("frames", "u8", (MAX_GAMES,)),  # published per game; frame n is in slot (n - 1) mod FRAME_SLOTS
+        ("events_taken", "u8", (3,)),        # events the kernel has seen, per clock
+        ("events_first_open", "u8", (3,)),   # all events before this one are applied
         ("applied", "u8", (3, EVENT_RING)),  # clock at which that event took effect, NONE_U64 = not yet
         ("abort", ABORT),
         ("sms", SM_STATUS, (MAX_SMS,)),
@@ -304,7 +306,7 @@ SERVE_STATE = np.dtype(
         ("tokens", "u8"),             # tokens decoded since the launch (the token clock)
         ("next_token_ns", "u8"),      # pacing
         ("input_token", "i4"),        # fed to the model by the current iteration
-        ("position", "u4"),
+        ("position", "u4"),           # of the input token: its row of the cache
         ("story", "u4"),
         ("end_of_text", "i4"),        # id that ends a story
         ("prompt_slot", "u4"),        # prompt being read, or NONE_U32

@@ -19,7 +19,7 @@ namespace ofa {
 constexpr int BLOCK_THREADS = 384;
 
 class Block {
- public:
+public:
     // What the threads of a block exchange; the entry puts it into shared memory.
     struct Exchange {
         uint64_t value;
@@ -27,7 +27,7 @@ class Block {
     };
 
     __device__ Block(uint32_t sm, uint8_t* scratch, uint64_t scratch_bytes, Exchange* exchange)
-            : sm_(sm), scratch_(scratch), scratch_bytes_(scratch_bytes), exchange_(exchange) {}
+        : sm_(sm), scratch_(scratch), scratch_bytes_(scratch_bytes), exchange_(exchange) {}
 
     __device__ uint32_t sm() const { return sm_; }
     __device__ int thread() const { return int(threadIdx.x); }
@@ -43,6 +43,19 @@ class Block {
     template <class F>
     OFA_INLINE auto sum(int64_t n, F f) -> decltype(f(int64_t(0))) {
         return reduce(n, f, decltype(f(int64_t(0)))(0), [](auto a, auto b) { return a + b; });
+    }
+
+    // A warp per row.
+    template <class Term, class Done>
+    OFA_INLINE void sum_rows(int64_t rows, int64_t n, Term term, Done done) {
+        const int lane = threadIdx.x % 32;
+        for (int64_t r = threadIdx.x / 32; r < rows; r += BLOCK_THREADS / 32) {
+            decltype(term(r, int64_t(0))) value = 0;
+            for (int64_t i = lane; i < n; i += 32) value += term(r, i);
+            for (int distance = 16; distance > 0; distance /= 2)
+                value += __shfl_xor_sync(0xFFFFFFFFu, value, distance);
+            if (lane == 0) done(r, value);
+        }
     }
 
     template <class T, class F>
@@ -71,7 +84,7 @@ class Block {
     }
     __device__ uint64_t scratch_bytes() const { return scratch_bytes_; }
 
- private:
+private:
     // Strided partial results per thread, a butterfly within each warp, then the warps in order.
     template <class T, class F, class Combine>
     OFA_INLINE T reduce(int64_t n, F f, T initial, Combine combine) {
@@ -98,8 +111,8 @@ class Block {
     Exchange* exchange_;
 };
 
-// --- atomics: T is uint32_t or uint64_t. System scope where the host reads or writes the word too, and the
-// --- kernel polls such words at iteration boundaries only, so one scope serves all but the counters.
+// --- atomics: T is uint32_t or uint64_t. System scope where the host may be the other side; device scope for what
+// --- only blocks exchange.
 
 template <class T>
 OFA_INLINE T load_relaxed(const T* p) {
@@ -136,8 +149,8 @@ OFA_INLINE void add_release(T* p, T value) {
 }
 template <class T>
 OFA_INLINE bool compare_exchange(T* p, T expected, T desired) {
-    return __nv_atomic_compare_exchange_n(p, &expected, desired, false, __NV_ATOMIC_ACQ_REL, __NV_ATOMIC_RELAXED,
-                                                                                __NV_THREAD_SCOPE_DEVICE);
+    return __nv_atomic_compare_exchange_n(p, &expected, desired, false, __NV_ATOMIC_ACQ_REL,
+                                          __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
 }
 
 // --- time ------------------------------------------------------------------------------------------------
@@ -150,7 +163,8 @@ OFA_INLINE uint64_t now_ns() {
 
 // __nanosleep takes at most a millisecond.
 OFA_INLINE void sleep_ns(uint64_t ns) {
-    for (const uint64_t end = now_ns() + ns; now_ns() < end;) __nanosleep(ns < 1000000 ? uint32_t(ns) : 1000000u);
+    const uint64_t end = now_ns() + ns;
+    while (now_ns() < end) __nanosleep(ns < 1000000 ? uint32_t(ns) : 1000000u);
 }
 
 OFA_INLINE void back_off(uint32_t attempt) {

@@ -23,9 +23,9 @@
 namespace ofa {
 
 class Block {
- public:
+public:
     Block(uint32_t sm, uint8_t* scratch, uint64_t scratch_bytes)
-            : sm_(sm), scratch_(scratch), scratch_bytes_(scratch_bytes) {}
+        : sm_(sm), scratch_(scratch), scratch_bytes_(scratch_bytes) {}
 
     uint32_t sm() const { return sm_; }
     int thread() const { return 0; }
@@ -44,6 +44,12 @@ class Block {
     template <class F>
     OFA_INLINE auto sum(int64_t n, F f) -> decltype(f(int64_t(0))) {
         return reduce(n, f, decltype(f(int64_t(0)))(0), [](auto a, auto b) { return a + b; });
+    }
+
+    // done(r, sum of term(r, i) over i in [0, n)) for r in [0, rows): `done` runs in one thread per row.
+    template <class Term, class Done>
+    OFA_INLINE void sum_rows(int64_t rows, int64_t n, Term term, Done done) {
+        for (int64_t r = 0; r < rows; ++r) done(r, sum(n, [&](int64_t i) { return term(r, i); }));
     }
 
     // Largest f(i) over [0, n); `lowest` where n is 0.
@@ -65,7 +71,7 @@ class Block {
     }
     uint64_t scratch_bytes() const { return scratch_bytes_; }
 
- private:
+private:
     static constexpr int LANES = 16;
 
     // Sixteen partial results, so that the loop is a vector loop and its order is still fixed.
@@ -124,7 +130,8 @@ OFA_INLINE void add_release(T* p, T value) {
 // True when *p was `expected` and is now `desired`.
 template <class T>
 OFA_INLINE bool compare_exchange(T* p, T expected, T desired) {
-    return __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_RELAXED);
 }
 
 // --- time ------------------------------------------------------------------------------------------------

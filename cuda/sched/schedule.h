@@ -38,7 +38,9 @@ struct TrainPlace {
     uint64_t iteration;
 };
 
-OFA_INLINE TrainPlace train_place(const Schedule& s, uint64_t step_tasks, uint64_t sweep_tasks, uint64_t ticket) {
+// `step_tasks` and `sweep_tasks`: tasks per iteration of the two programs.
+OFA_INLINE TrainPlace train_place(const Schedule& s, uint64_t step_tasks, uint64_t sweep_tasks,
+                                  uint64_t ticket) {
     const uint64_t sweeps = intermediate_sweeps(s);
     const uint64_t cycle_steps = s.sweep_every * step_tasks;
     const uint64_t cycle = cycle_steps + s.sweep_batches * sweep_tasks;
@@ -48,15 +50,18 @@ OFA_INLINE TrainPlace train_place(const Schedule& s, uint64_t step_tasks, uint64
         if (rest < cycle_steps)
             return {PROGRAM_TRAIN, uint32_t(rest % step_tasks), n * s.sweep_every + rest / step_tasks};
         const uint64_t in_sweep = rest - cycle_steps;
-        return {PROGRAM_SWEEP, uint32_t(in_sweep % sweep_tasks), n * s.sweep_batches + in_sweep / sweep_tasks};
+        const uint64_t batch = n * s.sweep_batches + in_sweep / sweep_tasks;
+        return {PROGRAM_SWEEP, uint32_t(in_sweep % sweep_tasks), batch};
     }
     const uint64_t first_step = sweeps * s.sweep_every;
     const uint64_t rest = ticket - sweeps * cycle;
     const uint64_t last_steps = (s.steps - first_step) * step_tasks;
-    if (rest < last_steps) return {PROGRAM_TRAIN, uint32_t(rest % step_tasks), first_step + rest / step_tasks};
+    if (rest < last_steps)
+        return {PROGRAM_TRAIN, uint32_t(rest % step_tasks), first_step + rest / step_tasks};
     const uint64_t in_sweep = rest - last_steps;
     if (in_sweep >= s.final_batches * sweep_tasks) return {NONE_U32, 0, 0};
-    return {PROGRAM_SWEEP, uint32_t(in_sweep % sweep_tasks), sweeps * s.sweep_batches + in_sweep / sweep_tasks};
+    const uint64_t batch = sweeps * s.sweep_batches + in_sweep / sweep_tasks;
+    return {PROGRAM_SWEEP, uint32_t(in_sweep % sweep_tasks), batch};
 }
 
 }  // namespace ofa

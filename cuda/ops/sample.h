@@ -1,0 +1,109 @@
+// From logits to the next token: temperature, the k likeliest, the likeliest that make up p, one draw.
+#pragma once
+
+#include "platform/math.h"
+#include "random.h"
+#include "sched/abort.h"
+#include "serve/serve_state.h"
+
+namespace ofa {
+
+// Largest weight t such that enough(t) holds, by bisection over the bits of floats in [0, 1]: their order is that of
+// the numbers. enough(0) must hold, and must not hold again above a t for which it fails.
+template <class Enough>
+OFA_INLINE float largest_threshold(Enough enough) {
+    uint32_t low = 0, high = math::bits_of(1.0f) + 1;
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (enough(math::float_of(middle)))
+            low = middle;
+        else
+            high = middle;
+    }
+    return math::float_of(low);
+}
+
+// First id, in order, at which the sum of the weights passes u times their total. The weights are summed in chunks
+// that are independent of each other, so that a block shares the work and one thread only walks over chunks.
+OFA_FUNCTION int32_t draw(Block& block, const float* weights, float* chunk_sums, int64_t n, double u) {
+    constexpr int64_t CHUNK = 256;
+    const int64_t chunks = (n + CHUNK - 1) / CHUNK;
+    block.for_each(chunks, [&](int64_t chunk) {
+        const int64_t end = (chunk + 1) * CHUNK < n ? (chunk + 1) * CHUNK : n;
+        float sum = 0.0f;
+        for (int64_t i = chunk * CHUNK; i < end; ++i) sum += weights[i];
+        chunk_sums[chunk] = sum;
+    });
+    block.sync();
+    return block.broadcast([&] {
+        double total = 0.0;
+        for (int64_t chunk = 0; chunk < chunks; ++chunk) total += double(chunk_sums[chunk]);
+        double left = u * total;
+        int64_t chunk = 0;
+        while (chunk + 1 < chunks && left >= double(chunk_sums[chunk])) left -= double(chunk_sums[chunk++]);
+        int64_t chosen = -1;  // the last id with a weight, should rounding leave nothing over
+        for (int64_t i = chunk * CHUNK; i < n && (chosen < 0 || left >= 0.0); ++i) {
+            if (weights[i] <= 0.0f) continue;
+            chosen = i;
+            left -= double(weights[i]);
+            if (left < 0.0) break;
+        }
+        return int32_t(chosen < 0 ? 0 : chosen);
+    });
+}
+
+// The likeliest id; of equals the lowest.
+OFA_FUNCTION int32_t greedy(Block& block, const float* logits, int64_t n, float largest) {
+    return int32_t(n) - 1 - block.max(n, int32_t(0), [=](int64_t i) {
+        return logits[i] == largest ? int32_t(n - 1 - i) : int32_t(0);
+    });
+}
+
+// Ids past `vocab_used` are padding of the matrix and are never chosen. Ties with the k-th likeliest all stay.
+OFA_FUNCTION int32_t sample_token(Block& block, const TaskContext& ctx) {
+    const ServeState& serve = *ctx.launch->serve;
+    const float* logits = ctx.operand<const float>(0).data;
+    const int64_t n = serve.vocab_used;
+    const float largest = block.max(n, -INFINITY, [=](int64_t i) { return logits[i]; });
+    if (!(serve.temperature > 0.0f)) return greedy(block, logits, n, largest);
+
+    float* weights = block.scratch<float>();
+    const float inverse = 1.0f / serve.temperature;
+    block.for_each(n, [&](int64_t i) { weights[i] = math::exp((logits[i] - largest) * inverse); });
+    block.sync();
+    const int64_t k = serve.top_k;
+    if (k > 0 && k < n) {
+        const float least = largest_threshold([&](float t) {
+            return block.sum(n, [=](int64_t i) { return weights[i] >= t ? 1 : 0; }) >= k;
+        });
+        block.for_each(n, [&](int64_t i) { weights[i] = weights[i] >= least ? weights[i] : 0.0f; });
+        block.sync();
+    }
+    if (serve.top_p < 1.0f) {
+        const float wanted = serve.top_p * block.sum(n, [=](int64_t i) { return weights[i]; });
+        const float least = largest_threshold([&](float t) {
+            return block.sum(n, [=](int64_t i) { return weights[i] >= t ? weights[i] : 0.0f; }) >= wanted;
+        });
+        block.for_each(n, [&](int64_t i) { weights[i] = weights[i] >= least ? weights[i] : 0.0f; });
+        block.sync();
+    }
+    return draw(block, weights, weights + n, n, random_unit(serve.random_seed, serve.tokens));
+}
+
+// logits [1, V] -> the next token; while a prompt is read its next token follows instead.
+OFA_OP void op_sample(Block& block, const TaskContext& ctx) {
+    ServeState& serve = *ctx.launch->serve;
+    const uint64_t needed = (uint64_t(serve.vocab_used) + serve.vocab_used / 256 + 1) * sizeof(float);
+    if (!block.broadcast([&] { return check(ctx, needed, block.scratch_bytes()); })) return;
+    const bool from_prompt = serve.prompt_slot != NONE_U32;
+    const int32_t token = from_prompt ? ctx.launch->prompts[uint64_t(serve.prompt_slot) * ctx.launch->model.context +
+                                                            serve.prompt_read]
+                                      : sample_token(block, ctx);
+    block.sync();
+    if (!block.leader()) return;
+    if (from_prompt && ++serve.prompt_read == serve.prompt_length) serve.prompt_slot = NONE_U32;
+    append_token(ctx, token, from_prompt);
+    release_pin(serve);
+}
+
+}  // namespace ofa

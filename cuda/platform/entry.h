@@ -1,0 +1,8 @@
+// How run_block is started: as a GPU kernel, or as one thread per virtual SM.
+#pragma once
+
+#if defined(__CUDACC__)
+#include "platform/device_entry.cuh"
+#else
+#include "platform/host_entry.h"
+#endif

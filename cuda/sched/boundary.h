@@ -1,0 +1,45 @@
+// The beginning of an iteration: where a pause holds it, a stop ends the queue, and pacing lets it wait its turn.
+#pragma once
+
+#include "sched/wait.h"
+
+namespace ofa {
+
+// The role's queue ends before this task. Several games may say so at once: the earliest end counts.
+OFA_FUNCTION void end_queue(const TaskContext& ctx) {
+    uint64_t* end = &ctx.launch->queues[role_of_program(ctx.program)].end;
+    for (;;) {
+        const uint64_t seen = load_acquire(end);
+        if ((seen != 0 && seen - 1 <= ctx.ticket) || compare_exchange(end, seen, ctx.ticket + 1)) return;
+    }
+}
+
+// Holds the iteration until `*not_before_ns` and as long as the run is paused; a pause moves the time on. False when
+// the run ends here. While held by a pause `let_through()` is asked again and again; true ends the hold.
+template <class LetThrough>
+OFA_FUNCTION bool pass_boundary(const TaskContext& ctx, uint64_t* not_before_ns, LetThrough let_through) {
+    constexpr uint64_t LONGEST_SLEEP_NS = 2000000;
+    const Control& control = *ctx.launch->control;
+    WaitTimer timer(ctx);
+    for (;;) {
+        if (aborted(*ctx.launch)) return false;
+        if (load_acquire(&control.stop) != 0) {
+            end_queue(ctx);
+            return false;
+        }
+        const uint64_t now = now_ns();
+        store_relaxed(&status_of(ctx).heartbeat_ns, now);
+        if (load_acquire(&control.pause) != 0) {
+            *not_before_ns = now;
+            if (let_through()) return true;
+            sleep_ns(LONGEST_SLEEP_NS);
+        } else if (now < *not_before_ns) {
+            const uint64_t left = *not_before_ns - now;
+            sleep_ns(left < LONGEST_SLEEP_NS ? left : LONGEST_SLEEP_NS);
+        } else {
+            return true;
+        }
+    }
+}
+
+}  // namespace ofa

@@ -1,0 +1,68 @@
+// What a block says about itself while it runs; one writer per entry, read by the host at any time.
+#pragma once
+
+#include "task.h"
+
+namespace ofa {
+
+OFA_INLINE SmStatus& status_of(const TaskContext& ctx) { return ctx.launch->telemetry->sms[ctx.sm]; }
+
+OFA_INLINE void add_relaxed(uint64_t* total, uint64_t amount) { store_relaxed(total, *total + amount); }
+
+OFA_INLINE void show_task(const TaskContext& ctx, uint32_t phase) {
+    SmStatus& status = status_of(ctx);
+    store_relaxed(&status.opcode, uint32_t(ctx.task->opcode));
+    store_relaxed(&status.task, uint32_t(ctx.task - ctx.launch->programs[ctx.program].tasks));
+    store_relaxed(&status.iteration, ctx.iteration);
+    store_relaxed(&status.phase, phase);
+    store_relaxed(&status.heartbeat_ns, now_ns());
+}
+
+OFA_INLINE void show_no_task(const Launch& launch, uint32_t sm, uint32_t role) {
+    SmStatus& status = launch.telemetry->sms[sm];
+    store_relaxed(&status.role, role);
+    store_relaxed(&status.opcode, NONE_U32);
+    store_relaxed(&status.phase, PHASE_IDLE);
+    store_relaxed(&status.heartbeat_ns, now_ns());
+}
+
+// Time in a wait counts as waiting, not as work of the task around it.
+class WaitTimer {
+public:
+    OFA_INLINE explicit WaitTimer(const TaskContext& ctx)
+        : status_(status_of(ctx)), phase_(status_.phase), started_ns_(now_ns()) {
+        store_relaxed(&status_.phase, uint32_t(PHASE_WAITING));
+    }
+    OFA_INLINE ~WaitTimer() {
+        const uint64_t now = now_ns();
+        add_relaxed(&status_.wait_ns, now - started_ns_);
+        store_relaxed(&status_.heartbeat_ns, now);
+        store_relaxed(&status_.phase, phase_);
+    }
+
+private:
+    SmStatus& status_;
+    uint32_t phase_;
+    uint64_t started_ns_;
+};
+
+// Time inside a body, less the waits it made.
+class TaskTimer {
+public:
+    OFA_INLINE explicit TaskTimer(const TaskContext& ctx)
+        : status_(status_of(ctx)), opcode_(ctx.task->opcode), started_ns_(now_ns()), waited_ns_(status_.wait_ns) {}
+    OFA_INLINE void stop() {
+        const uint64_t now = now_ns();
+        if (opcode_ < OPCODE_COUNT)
+            add_relaxed(&status_.op_ns[opcode_], now - started_ns_ - (status_.wait_ns - waited_ns_));
+        add_relaxed(&status_.tasks_done, 1);
+        store_relaxed(&status_.heartbeat_ns, now);
+    }
+
+private:
+    SmStatus& status_;
+    uint32_t opcode_;
+    uint64_t started_ns_, waited_ns_;
+};
+
+}  // namespace ofa
