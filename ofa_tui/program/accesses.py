@@ -1,4 +1,4 @@
-"""What each task of a program touches: rectangles of buffers, read from the descriptors and the rows of `ops.OPS` alone.
+"""What each task of a program touches: rectangles of buffers, by the descriptors and the rows of `ops.OPS` alone.
 
 Everything that can be wrong with one task by itself is found here: indices out of range, operands of the wrong shape,
 tiles that leave their operand.
@@ -121,10 +121,12 @@ def _check_fields(programs: ProgramSet, program: TaskProgram) -> None:
     refuse((tasks["tile"] < 0).any(axis=1) | (tasks["tile"][:, 1] < 1) | (tasks["tile"][:, 3] < 1), "tile",
            "has an empty or negative tile")
     model = programs.model
-    opcode_is = np.isin(tasks["opcode"], [i for i, op in enumerate(OPS) if op.name in SEQUENCE_OPS])
+    attends = np.isin(tasks["opcode"], [i for i, op in enumerate(OPS) if op.name in SEQUENCE_OPS])
     row0, rows, col0, cols = tasks["tile"].T
-    refuse(opcode_is & ((row0 % model.context != 0) | (rows != model.context)), "tile", "does not own one whole sequence")
-    refuse(opcode_is & ((col0 % model.head_dim != 0) | (cols != model.head_dim)), "tile", "does not own one whole head")
+    other_sequence = (row0 % model.context != 0) | (rows != model.context)
+    refuse(attends & other_sequence, "tile", "does not own one whole sequence")
+    other_head = (col0 % model.head_dim != 0) | (cols != model.head_dim)
+    refuse(attends & other_head, "tile", "does not own one whole head")
 
 
 def _rectangles(

@@ -1,7 +1,7 @@
 """A model as operations on whole matrices, before they are cut into tiles.
 
-`model_graph` lists, for each of the four task programs, the operations in the order in which their tasks will be claimed,
-and every buffer they touch. A node's operands follow its row in `ops.OPS`.
+`model_graph` lists, for each of the four task programs, the operations in the order in which their tasks will be
+claimed, and every buffer they touch. A node's operands follow its row in `ops.OPS`.
 
 Names: the residual stream entering layer i is "layers.i.in" (after the last layer "norm.in"), between its two halves
 "layers.i.mid"; the output of a weight's product is "<weight>.y"; the gradient of an activation is "<activation>.d".
@@ -83,7 +83,7 @@ def model_graph(model: ModelConfig, train: TrainConfig, tiling: Tiling, games: i
 
 
 def matrix_shapes(model: ModelConfig) -> dict[str, tuple[int, int]]:
-    """Shape of every parameter, [out, in] for matrices and [1, width] for gains, in the fixed order of the parameters."""
+    """Shape of every parameter in their fixed order: [out, in] for matrices, [1, width] for gains."""
     width, inner = model.width, model.feed_forward
     shapes: dict[str, tuple[int, int]] = {"embed": (model.vocab, width)}
     for layer in _layers(model):
@@ -167,7 +167,7 @@ def _add(graph: Graph, kind: str, shapes: dict[str, tuple[int, int]], copies: in
         graph.buffers[name] = Buffer(name, shape, "f4", kind, copies)
 
 
-# --- the training step and the sweep ------------------------------------------------------------------------------------
+# --- the training step and the sweep ----------------------------------------------------------------------------
 
 
 def _forward(model: ModelConfig, loss_op: str) -> Iterable[Node]:
@@ -191,8 +191,8 @@ def _forward(model: ModelConfig, loss_op: str) -> Iterable[Node]:
 def _backward(model: ModelConfig) -> Iterable[Node]:
     """The chain of activation gradients, with weight gradients filling the gaps.
 
-    A weight gradient joins all row blocks, so it is placed one stage after its last input: while its tasks wait, the
-    blocks before it in the queue still have the next link of the chain to do. Its optimiser tasks follow another stage later.
+    A weight gradient joins all row blocks, so the next link of the chain stands between it and its last input in the
+    queue, and the next weight gradient between it and its optimiser tasks: who claims one seldom has to wait.
     """
     pending = _Delayed()
     yield Node("head.dx", "matmul_dx", _views("logits", "head", "norm.y.d"), "row_tiles", wave="head")
@@ -260,14 +260,15 @@ def _adamw_gain(name: str) -> Node:
     return Node(f"{name}.adamw", "adamw_gain", operands, "once", counter="step.done")
 
 
-# --- one decoded token -------------------------------------------------------------------------------------------------
+# --- one decoded token ------------------------------------------------------------------------------------------
 
 
 def _decode(model: ModelConfig) -> Iterable[Node]:
     def local(name: str) -> str:
         return f"decode.{name}"
 
-    yield Node("token_begin", "token_begin", _views("embed", local(_residual(model, 0))), "once", after_previous="sample")
+    yield Node("token_begin", "token_begin", _views("embed", local(_residual(model, 0))), "once",
+               after_previous="sample")
     for i, layer in enumerate(_layers(model)):
         x, mid, out = local(f"{layer}.in"), local(f"{layer}.mid"), local(_residual(model, i + 1))
         qkv, attention, gelu = local(f"{layer}.qkv.y"), local(f"{layer}.attention"), local(f"{layer}.gelu")

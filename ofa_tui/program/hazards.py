@@ -72,7 +72,8 @@ class BufferCheck:
         _, index = np.unique(key, axis=0, return_index=True)
         for i in index:
             r0, r1, c0, c1, rotation, writes, reads = (int(x) for x in key[i, :7])
-            yield _Rectangle(int(tasks[i]), slice(r0, r1), slice(c0, c1), rotation, bool(writes), bool(reads), int(members[i]))
+            yield _Rectangle(int(tasks[i]), slice(r0, r1), slice(c0, c1), rotation, bool(writes), bool(reads),
+                             int(members[i]))
 
     # --- coverage ----------------------------------------------------------------------------------------------
 
@@ -100,8 +101,8 @@ class BufferCheck:
             region = f"all of {self._buffer.name} ({rows} x {columns})"
         task = int(owner.max())
         label = self._order.label(task)
-        raise ProgramError("gap", f"{self._order.program.name}: no task writes {region}, though {label} writes another part "
-                           "of that buffer", (label,))
+        raise ProgramError("gap", f"{self._order.program.name}: no task writes {region}, though {label} writes another "
+                           "part of that buffer", (label,))
 
     # --- order ---------------------------------------------------------------------------------------------------
 
@@ -110,16 +111,16 @@ class BufferCheck:
         rotations = [r for r in {*self._written, *self._updated} if self._same_copy(rectangle.rotation, r, 0)]
         if rectangle.reads and not rotations and self._buffer.kind not in STATE_KINDS:
             label = self._order.label(rectangle.task)
-            raise ProgramError("unwritten", f"{self._order.program.name}: {label} reads {self._region(rectangle)}, which no "
-                               "task of this program writes", (label,))
+            raise ProgramError("unwritten", f"{self._order.program.name}: {label} reads {self._region(rectangle)}, "
+                               "which no task of this program writes", (label,))
         for rotation in rotations:
             if rectangle.reads:
                 self._check_after(rectangle, self._written.get(rotation), 0)
             if not rectangle.writes:
                 self._check_after(rectangle, self._updated.get(rotation), 0)
             elif not rectangle.reads and rotation != rectangle.rotation:
-                raise ProgramError("overlap", f"{self._order.program.name}: {self._buffer.name} is written at two rotations "
-                                   "that are the same copy", (self._order.label(rectangle.task),))
+                raise ProgramError("overlap", f"{self._order.program.name}: {self._buffer.name} is written at two "
+                                   "rotations that are the same copy", (self._order.label(rectangle.task),))
 
     def _check_later_iteration(self, rectangle: _Rectangle, lag: int) -> None:
         """`rectangle` and whatever writes the same copy `lag` iterations earlier or later are in order."""

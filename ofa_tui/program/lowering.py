@@ -87,7 +87,7 @@ class _Lowering:
         tasks_of = {node.name: self._cut(name, node, known) for node in nodes}
         self._derive_waits(name, nodes, tasks_of, known)
         ordered = list(_claim_order(nodes, tasks_of, self.tiling.row_block))
-        return TaskProgram(name, self._encode(ordered), [_label(task) for task in ordered])
+        return TaskProgram(name, self._encode(nodes, ordered), [_label(task) for task in ordered])
 
     # --- tiles and counters ------------------------------------------------------------------------------------
 
@@ -128,7 +128,8 @@ class _Lowering:
                 for row0 in range(0, rows, context):
                     yield from ((row0, context, head * head_dim, head_dim) for head in heads)
             case "weight_tiles":
-                yield from _grid(rows, tiles.weight_tile(rows, columns)[0], columns, tiles.weight_tile(rows, columns)[1])
+                tile_rows, tile_columns = tiles.weight_tile(rows, columns)
+                yield from _grid(rows, tile_rows, columns, tile_columns)
             case "table_rows":
                 yield from _grid(rows, tiles.table_stripe(rows), columns, columns)
             case "stripes":
@@ -168,18 +169,21 @@ class _Lowering:
 
     # --- waits ---------------------------------------------------------------------------------------------------
 
-    def _derive_waits(self, program: str, nodes: list[Node], tasks_of: dict[str, list[_Task]], known: _Counters) -> None:
+    def _derive_waits(
+        self, program: str, nodes: list[Node], tasks_of: dict[str, list[_Task]], known: _Counters
+    ) -> None:
         written: dict[View, list[tuple[int, int, int]]] = {}  # (first row, end row, counter) of what is complete
         opening = tasks_of[nodes[0].name][0].signal if nodes else 0
         for node in nodes:
             accesses = OPS[OPCODES[node.op]].accesses
+            operands = list(zip(accesses, node.operands, strict=True))
             cache: dict[tuple[tuple[int, int], ...], tuple[tuple[Wait, ...], int]] = {}
             for task in tasks_of[node.name]:
                 if node.after_previous:
                     before = tasks_of[node.after_previous][0].signal
                     task.waits = ((before, known.produced[before], 1, 1),)
                     continue
-                key = tuple(self._rows(a, v, task.tile) if v else (0, 0) for a, v in zip(accesses, node.operands, strict=True))
+                key = tuple(self._rows(access, view, task.tile) if view else (0, 0) for access, view in operands)
                 if key not in cache:
                     needed = self._needed(node, accesses, key, written)
                     if node.joins:
@@ -187,7 +191,7 @@ class _Lowering:
                     cache[key] = self._wait_for(program, task, needed or {opening}, known)
                 task.waits, ancestors = cache[key]
                 known.ancestors[task.signal] |= ancestors
-            for access, view in zip(accesses, node.operands, strict=True):
+            for access, view in operands:
                 if view and "w" in access.mode:
                     written[view] = self._completed(access, view, tasks_of[node.name])
 
@@ -234,22 +238,22 @@ class _Lowering:
             else:
                 waits.append((counter, count, 1, 0))
         if len(waits) > abi.MAX_WAITS or any(count > 0xFFFF for _, count, _, _ in waits):
-            raise OfaError(f"this model is too large to compile: {program} task {_label(task)} would need waits that a task "
-                           "descriptor cannot hold; choose a smaller batch, context or vocabulary")
+            raise OfaError(f"this model is too large to compile: {program} task {_label(task)} would need waits that a "
+                           "task descriptor cannot hold; choose a smaller batch, context or vocabulary")
         for counter in needed:
             implied |= 1 << counter
         return tuple(waits), implied
 
     # --- descriptors -----------------------------------------------------------------------------------------------
 
-    def _encode(self, ordered: list[_Task]) -> np.ndarray:
+    def _encode(self, nodes: list[Node], ordered: list[_Task]) -> np.ndarray:
         tasks = np.zeros(len(ordered), abi.TASK)
         tasks["opcode"] = [OPCODES[task.node.op] for task in ordered]
         tasks["flags"] = [task.node.flags for task in ordered]
         tasks["signal"] = [task.signal for task in ordered]
         tasks["tile"] = [task.tile for task in ordered] if ordered else np.zeros((0, 4))
         tasks["n_waits"] = [len(task.waits) for task in ordered]
-        operands = {task.node.name: self._operands(task.node) for task in ordered}
+        operands = {node.name: self._operands(node) for node in nodes}
         for row, task in zip(tasks, ordered, strict=True):
             row["operands"] = operands[task.node.name]
             for slot, wait in enumerate(task.waits):

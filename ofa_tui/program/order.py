@@ -1,9 +1,9 @@
 """Which tasks of a program are complete before which others start: the partial order that the counters enforce.
 
-A wait is only accepted when its count is the number of all tasks that signal the counter. Then "the counter has reached
-its target" means that all of them are complete, and the order of tasks is that of counters: task a precedes task b if the
-counter that a signals is among the ancestors of b's waits. Sets of counters are small, so that the exact relation of a
-program of a hundred thousand tasks fits in a few megabytes.
+A wait is only accepted when its count is the number of all tasks that signal the counter. Then "the counter has
+reached its target" means that all of them are complete, and the order of tasks is that of counters: task a precedes
+task b if the counter that a signals is among the ancestors of b's waits. Sets of counters are small, so that the exact
+relation of a program of a hundred thousand tasks fits in a few megabytes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Order:
         self.wait_set = inverse.reshape(-1)
         """i8 [n]: tasks with equal waits have equal numbers."""
         self._first_task = first
-        self._waits = [[tuple(int(x) for x in wait) for wait in waits[task][: tasks["n_waits"][task]]] for task in first]
+        self._waits = [[tuple(map(int, wait)) for wait in waits[task][: tasks["n_waits"][task]]] for task in first]
         self.edges = 0
         for number, task in enumerate(first):
             for wait in self._waits[number]:
@@ -54,7 +54,7 @@ class Order:
         return task_label(self.program, task)
 
     def precedes(self, counters: np.ndarray, wait_sets: np.ndarray, lag: int) -> np.ndarray:
-        """Whether tasks that signal `counters` are complete before tasks with `wait_sets`, `lag` iterations later, start.
+        """Whether tasks that signal `counters` are complete before those with `wait_sets`, `lag` iterations on, start.
 
         Arrays are broadcast against each other; counter -1 (no signal) precedes nothing.
         """
@@ -91,19 +91,19 @@ class Order:
         self.edges += n
 
     def _refuse_backward(self, task: int, last: int) -> None:
+        label, producer = self.label(task), self.label(last)
         if task == last:
-            raise ProgramError("deadlock", f"{self.program.name}: {self.label(task)} waits for itself", (self.label(task),))
+            raise ProgramError("deadlock", f"{self.program.name}: {label} waits for itself", (label,))
         raise ProgramError(
-            "deadlock", f"{self.program.name}: {self.label(task)} waits for {self.label(last)}, which is claimed after it: "
-            "a block that holds the first and never claims the second waits for ever", (self.label(task), self.label(last)))
+            "deadlock", f"{self.program.name}: {label} waits for {producer}, which is claimed after it: a block that holds "
+            "the first and never claims the second waits for ever", (label, producer))
 
     def _find_ancestors(self, iterations: int) -> list[np.ndarray]:
-        """For each lag, u1 [wait sets, counters / 8]: bit c set where counter c, `lag` iterations back, is an ancestor."""
-        pairs = np.unique(np.stack([self.wait_set, self.signal], 1), axis=0) if len(self.signal) else np.zeros((0, 2), int)
-        signalled_by: list[list[int]] = [[] for _ in self._waits]
-        for wait_set, counter in pairs:
+        """For each lag, u1 [wait sets, counters / 8]: bit c is set where counter c, `lag` iterations back, precedes."""
+        signalled_by: list[set[int]] = [set() for _ in self._waits]
+        for wait_set, counter in zip(self.wait_set.tolist(), self.signal.tolist(), strict=True):
             if counter >= 0:
-                signalled_by[wait_set].append(int(counter))
+                signalled_by[wait_set].add(counter)
         queue = np.argsort(self._first_task, kind="stable")
         of_set: list[dict[int, int]] = []  # per lag: wait set -> bit set of counters
         of_counter: list[dict[int, int]] = []
@@ -134,5 +134,6 @@ class Order:
             counter = int(self.signal[task])
             other = int(self.last_producer[counter])
             raise ProgramError(
-                "mixing", f"{self.program.name}: {self.label(task)} may signal {self._names[counter]!r} for the next iteration "
-                f"before {self.label(other)} has signalled it for this one", (self.label(task), self.label(other)))
+                "mixing", f"{self.program.name}: {self.label(task)} may signal {self._names[counter]!r} for the next "
+                f"iteration before {self.label(other)} has signalled it for this one",
+                (self.label(task), self.label(other)))

@@ -18,7 +18,7 @@ MOST_BLOCKS = 255
 """A wait covers at most 255 counters (abi.TASK), and some tasks wait for every row block."""
 COLUMN_STEP = 32
 """Tile widths are multiples of two 16-lane vectors."""
-TASKS_PER_STAGE = 16
+TASKS_PER_STAGE = 8
 TASKS_PER_WEIGHT = 8
 DECODE_TASKS = 16
 DECODE_ELEMENTS = 16_384

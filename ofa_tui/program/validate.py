@@ -9,8 +9,8 @@ What is shown for each program, for any number of blocks that claim its tasks in
    elements of which one writes are ordered, in one iteration and from one to the next ones (`hazards`);
 5. programs share only what they may: train and sweep take turns as wholes, decode reads nothing but rotating weights.
 
-Assumed of the engine: claim order is queue order; a block runs one task at a time; the train role finishes an iteration of one of its
-programs before it begins one of the other; a pinned weight version is not overwritten.
+Assumed of the engine: claim order is queue order; a block runs one task at a time; the train role finishes an iteration
+of one of its programs before it begins one of the other; a pinned weight version is not overwritten.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class Report:
 
     def lines(self) -> list[str]:
         return [
-            f"{name}: {r.tasks:,} tasks, {r.edges:,} waits, {r.rectangles:,} regions, {r.pairs:,} pairs of accesses in order"
+            f"{name}: {r.tasks:,} tasks, {r.edges:,} waits, {r.rectangles:,} regions, "
+            f"{r.pairs:,} pairs of accesses in order"
             for name, r in self.programs.items()
         ]
 
@@ -73,13 +74,14 @@ def validate(programs: ProgramSet) -> Report:
 
 def _check_tables(programs: ProgramSet) -> None:
     if set(programs.programs) != set(abi.PROGRAMS):
-        raise ProgramError("table", f"the programs are {', '.join(programs.programs)}; there must be {', '.join(abi.PROGRAMS)}")
+        given, wanted = ", ".join(programs.programs), ", ".join(abi.PROGRAMS)
+        raise ProgramError("table", f"the programs are {given}; there must be {wanted}")
     for view in programs.views:
         if view.buffer not in programs.buffers:
             raise ProgramError("table", f"the operand table names the buffer {view.buffer!r}, which does not exist")
         copies = programs.buffers[view.buffer].copies
         if not 0 <= view.rotation < copies:
-            raise ProgramError("table", f"the operand table reads {view.buffer!r} at rotation {view.rotation} of {copies} copies")
+            raise ProgramError("table", f"the operand table has {view.buffer!r} at rotation {view.rotation}, of {copies}")
 
 
 def _check_counters_apart(programs: ProgramSet) -> None:
@@ -108,7 +110,7 @@ def _check_sharing(programs: ProgramSet, orders: dict[str, Order], accesses: dic
             for buffer in sorted(shared):
                 pinned = [v for v in np.unique(accesses[other].view) if programs.views[v].buffer == buffer]
                 if programs.buffers[buffer].copies < 3 or any(programs.views[v].rotation for v in pinned):
-                    raise ProgramError("sharing", f"{other} uses {buffer}, which {writer} may be writing at the same time")
+                    raise ProgramError("sharing", f"{other} uses {buffer}, which {writer} may be writing at that time")
 
 
 def _check_whole_iterations(order: Order) -> None:
@@ -123,5 +125,5 @@ def _check_whole_iterations(order: Order) -> None:
         if not ordered.all():
             task, bound = order.label(int(tasks[np.argmin(ordered)])), order.label(end)
             side = "complete before" if end else "held back until"
-            raise ProgramError("turn", f"{order.program.name}: {task} is not {side} {bound}, so that an iteration of another "
-                               "program could run beside it", (task, bound))
+            raise ProgramError("turn", f"{order.program.name}: {task} is not {side} {bound}, so that an iteration of "
+                               "another program could run beside it", (task, bound))
