@@ -1,0 +1,218 @@
+"""Compiles the kernel and keeps the result: which compiler, which arguments, which cache entry."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from ofa_tui import abi_header, locations
+from ofa_tui.errors import OfaError
+
+COMPILERS = ("c++", "g++", "clang++")
+SANITIZERS = ("thread", "address", "undefined")
+
+OnProgress = Callable[[float], None]
+"""Called now and then while the compiler runs, with the seconds since it started."""
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A command that compiles C++, and what it calls itself."""
+
+    command: tuple[str, ...]
+    version: str
+
+    @property
+    def is_zig(self) -> bool:
+        return "zig" in self.command
+
+
+def find_compiler() -> Compiler:
+    """CXX, else c++, g++, clang++, else the zig of the package ziglang. Raises OfaError where there is none."""
+    tried: list[str] = []
+    wanted = os.environ.get("CXX", "").split()
+    for command in ([wanted] if wanted else []) + [[name] for name in COMPILERS]:
+        if shutil.which(command[0]):
+            version = _version((*command, "--version"))
+            if version:
+                return Compiler(tuple(command), version)
+        tried.append(command[0])
+    if find_spec("ziglang"):
+        import sys
+
+        command = [sys.executable, "-m", "ziglang"]
+        version = _version((*command, "version"))
+        if version:
+            return Compiler((*command, "c++"), f"zig {version}")
+    raise OfaError(
+        f"no C++ compiler was found (tried {', '.join(tried)}); install g++ or clang, set CXX, "
+        "or add the extra with one: pip install ziglang"
+    )
+
+
+def _version(command: tuple[str, ...]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip().splitlines()[0] if done.returncode == 0 and done.stdout.strip() else ""
+
+
+# --- arguments ----------------------------------------------------------------------------------------------------
+
+
+def host_arguments(
+    command: tuple[str, ...], sources: Path, generated: Path, output: Path, sanitizer: str = ""
+) -> list[str]:
+    """The command line of the CPU build: a shared library, or with a sanitizer a program that runs a saved image."""
+    zig = command[-2:] == ("ziglang", "c++")
+    arguments = [
+        *command, "-std=c++20", "-march=native", "-fno-exceptions", "-fno-rtti", "-fno-math-errno",
+        "-fno-trapping-math", "-pthread", "-Wall", "-Wextra", f"-I{sources}", f"-I{generated}",
+    ]
+    if zig:
+        arguments += ["-nostdlib++", "-fno-sanitize=undefined"]
+    if sanitizer:
+        arguments += ["-O1", "-g", f"-fsanitize={sanitizer}", str(sources / "platform" / "host_main.cpp")]
+    else:
+        arguments += ["-O3", "-shared", "-fPIC", "-x", "c++", str(sources / "megakernel.cu")]
+    return [*arguments, "-o", str(output)]
+
+
+def nvcc_arguments(nvcc: str, sources: Path, generated: Path, output: Path, arch: str = "90a") -> list[str]:
+    """The command line of the GPU build: a cubin for one architecture, with the assembler's report on stderr."""
+    return [
+        nvcc, "-std=c++20", "-O3", "-cubin", f"-gencode=arch=compute_{arch},code=sm_{arch}", "--expt-relaxed-constexpr",
+        "-Xptxas", "-v", f"-I{sources}", f"-I{generated}", str(sources / "megakernel.cu"), "-o", str(output),
+    ]
+
+
+# --- cache --------------------------------------------------------------------------------------------------------
+
+
+def cache_key(compiler: Compiler, sources: Path, sanitizer: str) -> str:
+    """Hash of all that decides the result: sources, arguments, compiler, target, processor model and its features.
+
+    The processor counts because of -march=native: a home folder shared by different machines must not hand one
+    machine the code of another.
+    """
+    digest = hashlib.sha256()
+    arguments = host_arguments(compiler.command, Path("cuda"), Path("gen"), Path("out"), sanitizer)
+    for part in (*arguments, compiler.version, platform.system(), platform.machine(), _processor()):
+        digest.update(part.encode() + b"\0")
+    for name, text in sorted(abi_header.headers().items()):
+        digest.update(f"{name}\0{text}\0".encode())
+    for path in source_files(sources):
+        digest.update(path.relative_to(sources).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:32]
+
+
+def source_files(sources: Path) -> list[Path]:
+    return sorted(path for path in sources.rglob("*") if path.suffix in (".cu", ".cuh", ".h", ".cpp"))
+
+
+@cache
+def _processor() -> str:
+    """Model and feature flags of the processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    kept: dict[str, str] = {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        if name.strip() in ("model name", "flags", "Features", "CPU implementer", "CPU part"):
+            kept.setdefault(name.strip(), value.strip())
+    return repr(sorted(kept.items()))
+
+
+def build(on_progress: OnProgress | None = None, sanitizer: str = "", sources: Path | None = None) -> Path:
+    """The compiled kernel: from the cache, or compiled now. With `sanitizer` the test program built with it.
+
+    Two processes may build the same entry at once: each compiles for itself and the last rename wins. An entry whose
+    checksum is wrong is built again. Raises OfaError when there is no compiler or it fails.
+    """
+    sources = sources or locations.cuda_sources()
+    compiler = find_compiler()
+    folder = locations.cache() / "kernels" / cache_key(compiler, sources, sanitizer)
+    output = folder / ("kernel-test" if sanitizer else "kernel.so")
+    if not _intact(output):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            _compile_into(compiler, sources, output, sanitizer, on_progress)
+        except OSError as error:
+            raise OfaError(
+                f"the compiled kernel cannot be written to {folder}: {error.strerror or error}; "
+                "free some space or set OFA_TUI_CACHE to another folder"
+            ) from error
+    return output
+
+
+def _checksum_file(output: Path) -> Path:
+    return output.with_name(output.name + ".sha256")
+
+
+def _intact(output: Path) -> bool:
+    try:
+        return hashlib.sha256(output.read_bytes()).hexdigest() == _checksum_file(output).read_text()
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _compile_into(
+    compiler: Compiler, sources: Path, output: Path, sanitizer: str, on_progress: OnProgress | None
+) -> None:
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix="building-") as work:
+        generated = Path(work) / "generated"
+        abi_header.write_headers(generated)
+        product = Path(work) / output.name
+        arguments = host_arguments(compiler.command, sources, generated, product, sanitizer)
+        run_compiler(arguments, Path(work), on_progress)
+        if not product.is_file():
+            raise OfaError(f"{compiler.command[0]} reported success but wrote no kernel; try another one with CXX")
+        checksum = Path(work) / "checksum"
+        checksum.write_text(hashlib.sha256(product.read_bytes()).hexdigest())
+        os.replace(product, output)
+        os.replace(checksum, _checksum_file(output))
+
+
+def run_compiler(arguments: Iterable[str], work: Path, on_progress: OnProgress | None = None) -> str:
+    """Runs a compiler and returns what it printed. Raises OfaError with its first error when it fails."""
+    command = list(arguments)
+    log = work / "compiler.log"
+    started = time.monotonic()
+    with log.open("wb") as out:
+        try:
+            process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, cwd=work)
+        except OSError as error:
+            raise OfaError(f"{command[0]} cannot be started: {error.strerror or error}; choose one with CXX") from error
+        try:
+            while process.poll() is None:
+                try:
+                    process.wait(0.25)
+                except subprocess.TimeoutExpired:
+                    if on_progress:
+                        on_progress(time.monotonic() - started)
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+    text = log.read_text(errors="replace")
+    if process.returncode < 0:
+        raise OfaError(f"{command[0]} was killed by signal {-process.returncode} while compiling the kernel; "
+                       "it may have run out of memory: close other programs and start again")
+    if process.returncode != 0:
+        errors = [line for line in text.splitlines() if "error" in line.lower()] or text.strip().splitlines()
+        first = errors[0].strip() if errors else "it printed nothing"
+        raise OfaError(f"{command[0]} cannot compile the kernel: {first}; choose another compiler with CXX")
+    return text

@@ -1,0 +1,114 @@
+"""Everything an engine needs to know of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ofa_tui import abi
+from ofa_tui.data.tokenizers import Tokenizer
+from ofa_tui.engine.protocol import Event
+from ofa_tui.errors import OfaError
+from ofa_tui.presets import ModelConfig, TrainConfig
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the next token is drawn."""
+
+    temperature: float = 0.8
+    """0 takes the likeliest."""
+    top_k: int = 0
+    """Sample among the k likeliest; 0 = all."""
+    top_p: float = 0.95
+    """Sample among the likeliest that make up this share; 1 = all."""
+
+
+@dataclass(frozen=True, eq=False)
+class DoomConfig:
+    """A game to play. `blob` is the packed WAD (ofa_tui.doom.packer)."""
+
+    blob: bytes
+    palettes: np.ndarray
+    """u1 [14, 256, 3]: the WAD's palettes, for the terminal."""
+    wad: str = ""
+    """Name of the WAD, for people."""
+    episode: int = 1
+    map: int = 1
+    skill: int = 2
+    """0-4."""
+    behaviour: int = 0
+    """Index into ofa_tui.doom.player.BEHAVIOURS."""
+    games: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class RunConfig:
+    """A run, complete: the engine reads nothing else."""
+
+    preset: str
+    model: ModelConfig
+    """With the vocabulary of the tokenizer in use."""
+    train: TrainConfig
+    """With the number of steps in use."""
+    train_tokens: np.ndarray
+    """i4 [n]"""
+    valid_tokens: np.ndarray
+    """i4 [n], held out"""
+    tokenizer: Tokenizer
+    sms: tuple[int, int, int] = (2, 1, 1)
+    """Virtual SMs that begin as train, serve, Doom."""
+    seed: int = 1
+    sampling: Sampling = field(default_factory=Sampling)
+    prompt: str = ""
+    """What the first story begins with."""
+    tokens_per_s: float = 40.0
+    """Pace of serving; 0 = as fast as it goes."""
+    tics_per_s: float = 35.0
+    """Pace of Doom; 0 = as fast as it goes."""
+    doom: DoomConfig | None = None
+    doom_missing: str = ""
+    """Why there is no Doom and how to change it, for people."""
+    events: tuple[Event, ...] = ()
+    """Steering to play back."""
+    deadline_s: float = 0.0
+    """Longest wait of a task before the run is taken for stuck; 0 = chosen from the size of the model."""
+    jitter_seed: int = 0
+    """Tests: random delays in the scheduler; 0 = none."""
+
+    @property
+    def n_sms(self) -> int:
+        return sum(self.sms)
+
+    @property
+    def games(self) -> int:
+        return self.doom.games if self.doom and self.sms[2] else 0
+
+    def check(self) -> None:
+        """Raises OfaError with the first thing that cannot be."""
+        train, serve, doom = self.sms
+        if train < 1:
+            raise OfaError("training needs at least one SM; use --sms train=1,...")
+        if min(serve, doom) < 0 or self.n_sms > abi.MAX_SMS:
+            raise OfaError(f"a split into {self.sms} SMs cannot be; the limit is {abi.MAX_SMS} in all")
+        if self.train.steps < 1:
+            raise OfaError(f"{self.train.steps} training steps were asked for; at least 1 is needed")
+        if self.tokenizer.size > self.model.vocab:
+            raise OfaError(f"the tokenizer has {self.tokenizer.size} ids, the model only {self.model.vocab}")
+        for name, tokens in (("training", self.train_tokens), ("held-out", self.valid_tokens)):
+            if len(tokens) and not 0 <= int(tokens.min()) <= int(tokens.max()) < self.model.vocab:
+                raise OfaError(f"the {name} text has ids outside 0-{self.model.vocab - 1}; prepare it again")
+        if len(self.train_tokens) <= self.model.context:
+            raise OfaError(
+                f"the training text has {len(self.train_tokens)} tokens; "
+                f"one sequence of {self.model.context} needs at least {self.model.context + 1}"
+            )
+
+
+def deadline_s(config: RunConfig) -> float:
+    """The wait after which a run counts as stuck: a whole step at a twentieth of a GFLOP/s, at least a minute."""
+    if config.deadline_s > 0:
+        return config.deadline_s
+    step_flops = 6.0 * config.model.parameter_count() * config.train.batch * config.model.context
+    return max(60.0, step_flops / 5e7)
