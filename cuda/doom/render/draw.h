@@ -7,6 +7,7 @@
 
 #include "bsp.h"
 #include "masked.h"
+#include "status_bar.h"
 
 namespace doom {
 
@@ -31,6 +32,15 @@ OFA_FUNCTION void draw_view(Block& block, Game& game, const WadBlob& wad, Render
     block.sync();
 }
 
+template <class Block>
+OFA_FUNCTION void draw_status_bar(Block& block, const Game& game, const WadBlob& wad, RenderScratch& s, uint8_t* frame) {
+    if (block.leader()) {
+        s.n_patches = 0;
+        place_status_bar(s, game, wad);
+    }
+    draw_patches(block, s, wad, frame);
+}
+
 }  // namespace render
 
 // Draws into `frame`, 320x200 palette indices. The frame must hold the game's previous picture: where a level's
@@ -38,6 +48,7 @@ OFA_FUNCTION void draw_view(Block& block, Game& game, const WadBlob& wad, Render
 template <class Block>
 OFA_FUNCTION void doom_draw(Block& block, Game& game, const WadBlob& wad, RenderScratch& scratch, uint8_t* frame) {
     render::draw_view(block, game, wad, scratch, frame);
+    render::draw_status_bar(block, game, wad, scratch, frame);
 }
 
 }  // namespace doom
