@@ -51,7 +51,8 @@ struct Texture {
     Span<uint32_t> columns;
 };
 
-// The eight views of one frame of a sprite, counterclockwise from the front. Without rotations all are equal.
+// The eight views of one frame of a sprite: patch[i] is rotation i + 1 of the lump names, patch[0] the front. Without
+// rotations all are equal.
 struct SpriteFrame {
     int16_t patch[8];     // -1: the WAD lacks it
     uint8_t flip[8];      // mirrored
@@ -116,7 +117,8 @@ enum Graphic : int32_t {
     GRAPHICS = GRAPHIC_BRDR + 8
 };
 
-// Textures or flats that follow each other in time: number `base + (i + level_tics / tics) % n` is shown for `base + i`.
+// Textures or flats that follow each other in time: for number i from `base` to `base + n - 1`, number
+// base + (level_tics / tics + i) % n is shown.
 struct Animation {
     int16_t is_texture;
     int16_t base, n;
@@ -245,7 +247,7 @@ struct Level {
     char name[8];
     int32_t episode, map;                   // Doom II: episode 1
     int32_t sky;                            // texture number for a game that starts here
-    int32_t _pad;
+    int32_t node_depth;                     // most nodes on a way from the root to a subsector
     Span<MapVertex> vertices;
     Span<MapSector> sectors;
     Span<MapSide> sides;
