@@ -13,41 +13,39 @@
 
 namespace ofa {
 
-constexpr int ATTENTION_KEYS = 32;     // keys per block: the width of a panel of the tile product
+constexpr int ATTENTION_KEYS = 32;      // keys per block: the width of a panel of the tile product
 constexpr int ATTENTION_QUERIES = 128;  // queries of the forward pass whose scores are held at a time
 
-// Scratch memory of a sequence of `length` positions, in floats. Every part starts at a multiple of 16 floats.
+// Scratch memory for a sequence of T positions. Every part starts at a multiple of 64 bytes.
 struct AttentionScratch {
-  float* product;     // of the tile products
-  double* frequency;  // [D / 2]
-  float* cosine;      // [T, D / 2]
-  float* sine;        // [T, D / 2]
-  float* q;           // [T, D] rotated and scaled
-  float* k;           // [T, D] rotated
-  float* dq;          // [T, D] backward only
-  float* delta;       // [T] backward only
-  float* scores;      // forward [QUERIES, T], backward [T, KEYS]
-  float* dscores;     // backward [T, KEYS]
+  float* product;  // of the tile products
+  double* turn;    // [4, D / 2] cosine and sine of one position's turn, and of all turns so far
+  float* cosine;   // [T, D / 2]
+  float* sine;     // [T, D / 2]
+  float* q;        // [T, D] rotated and scaled
+  float* k;        // [T, D] rotated
+  float* dq;       // [T, D] backward only
+  float* row;      // [T] forward 1 / sum exp, backward rowsum(do o)
+  float* scores;   // forward [QUERIES, T], backward [T, KEYS]
+  float* dscores;  // [T, KEYS] backward only
 
-  static OFA_INLINE int64_t padded(int64_t floats) { return (floats + 15) / 16 * 16; }
-
-  // Also gives the number of bytes in all.
+  // Divides `memory` into the parts; returns the number of bytes in all.
   OFA_INLINE uint64_t divide(float* memory, int64_t length, int64_t head_dim) {
     int64_t used = 0;
     auto take = [&](int64_t floats) {
       float* const part = memory + used;
-      used += padded(floats);
+      used += (floats + 15) / 16 * 16;
       return part;
     };
     product = take(tile::SCRATCH_FLOATS);
-    frequency = reinterpret_cast<double*>(take(head_dim));
+    turn = reinterpret_cast<double*>(take(4 * head_dim));
     cosine = take(length * head_dim / 2);
     sine = take(length * head_dim / 2);
     q = take(length * head_dim);
     k = take(length * head_dim);
     dq = take(length * head_dim);
-    delta = take(length);
-    scores = take(length * (ATTENTION_QUERIES > ATTENTION_KEYS ? ATTENTION_QUERIES : ATTENTION_KEYS));
+    row = take(length);
+    scores = take(length * ATTENTION_QUERIES);
     dscores = take(length * ATTENTION_KEYS);
     return uint64_t(used) * sizeof(float);
   }
@@ -61,24 +59,23 @@ OFA_FUNCTION uint64_t training_scratch_bytes(const Model& model) {
 
 // What both passes see of one sequence and head.
 struct AttentionHead {
-  int length, head_dim, half;
+  int length, head_dim;
   float scale;
-  Matrix<float> q, k, v;  // [T, D] views of qkv
+  Matrix<float> q, k, v;  // [T, D] parts of qkv
   AttentionScratch scratch;
 
   OFA_INLINE AttentionHead(Block& block, const TaskContext& context)
       : length(int(context.rows())),
         head_dim(int(context.cols())),
-        half(head_dim / 2),
         scale(1.0f / sqrtf(float(head_dim))),
-        q(head_of(context, 0, 0)),
-        k(head_of(context, 0, 1)),
-        v(head_of(context, 0, 2)) {
+        q(part_of(context, 0, 0)),
+        k(part_of(context, 0, 1)),
+        v(part_of(context, 0, 2)) {
     scratch.divide(block.scratch<float>(), length, head_dim);
   }
 
-  // Part `part` (0 q, 1 k, 2 v) of operand i, an array [rows, 3 * width].
-  static OFA_INLINE Matrix<float> head_of(const TaskContext& context, int i, int64_t part) {
+  // The head's part 0 (q), 1 (k) or 2 (v) of operand i, a matrix [rows, 3 * width].
+  static OFA_INLINE Matrix<float> part_of(const TaskContext& context, int i, int64_t part) {
     const Matrix<float> all = context.operand<float>(i);
     return {all.row(context.row0()) + part * (all.cols / 3) + context.col0(), all.pitch, context.rows(),
             context.cols()};
@@ -86,76 +83,111 @@ struct AttentionHead {
 
   OFA_INLINE tile::Source rotated_q(int row) const { return tile::Source{scratch.q, head_dim}.from(row, 0); }
   OFA_INLINE tile::Source rotated_k(int row) const { return tile::Source{scratch.k, head_dim}.from(row, 0); }
-
-  OFA_INLINE void rotate_queries_and_keys(Block& block, float rope_base) const {
-    const AttentionHead self = *this;
-    block.for_each(half, [=](int64_t i) {
-      self.scratch.frequency[i] = rotary_frequency(i, self.head_dim, double(rope_base));
-    });
-    block.sync();
-    for (int t = 0; t < length; ++t) {
-      float* const cosines = scratch.cosine + t * half;
-      float* const sines = scratch.sine + t * half;
-      const double* const frequency = scratch.frequency;
-      block.for_each(half, [=](int64_t i) {
-        const math::SineCosine angle = math::sine_cosine_of_turns(double(t) * frequency[i]);
-        cosines[i] = angle.cosine;
-        sines[i] = angle.sine;
-      });
-      turn_row(block, q.row(t), scratch.q + t * head_dim, t, 1.0f, scale);
-      turn_row(block, k.row(t), scratch.k + t * head_dim, t, 1.0f, 1.0f);
-    }
-    block.sync();
-  }
-
-  // to = scale * (from turned to position t, or back where direction is -1).
-  OFA_INLINE void turn_row(Block& block, const float* from, float* to, int t, float direction, float factor) const {
-    const float* const cosines = scratch.cosine + t * half;
-    const float* const sines = scratch.sine + t * half;
-    const int h = half;
-    block.for_each(half, [=](int64_t i) {
-      const float first = from[i] * factor, second = from[i + h] * factor;
-      const float cosine = cosines[i], sine = sines[i] * direction;
-      to[i] = first * cosine - second * sine;
-      to[i + h] = second * cosine + first * sine;
-    });
-  }
 };
+
+// Fills scratch.q, k, cosine and sine. The angle of a position is that of the one before and one more turn: in double the
+// error of a long sequence is far below that of the floats which are stored. Column pair i belongs to one thread.
+OFA_NOINLINE void rotate_queries_and_keys(Block& block, const AttentionHead& head, float rope_base) {
+  const int64_t half = head.head_dim / 2;
+  double* const OFA_RESTRICT step_cosine = head.scratch.turn;
+  double* const OFA_RESTRICT step_sine = step_cosine + half;
+  double* const OFA_RESTRICT angle_cosine = step_sine + half;
+  double* const OFA_RESTRICT angle_sine = angle_cosine + half;
+  block.for_each(half, [=](int64_t i) {
+    const double radians = 6.283185307179586 * rotary_frequency(i, 2 * half, double(rope_base));
+    step_cosine[i] = cos(radians);
+    step_sine[i] = sin(radians);
+    angle_cosine[i] = 1.0;
+    angle_sine[i] = 0.0;
+  });
+  for (int64_t t = 0; t < head.length; ++t) {
+    const float* const OFA_RESTRICT q = head.q.row(t);
+    const float* const OFA_RESTRICT k = head.k.row(t);
+    float* const OFA_RESTRICT rotated_q = head.scratch.q + t * head.head_dim;
+    float* const OFA_RESTRICT rotated_k = head.scratch.k + t * head.head_dim;
+    float* const OFA_RESTRICT cosines = head.scratch.cosine + t * half;
+    float* const OFA_RESTRICT sines = head.scratch.sine + t * half;
+    const float scale = head.scale;
+    block.for_each(half, [=](int64_t i) {
+      const double c = angle_cosine[i], s = angle_sine[i];
+      const float cosine = float(c), sine = float(s);
+      cosines[i] = cosine;
+      sines[i] = sine;
+      rotate(q[i] * scale, q[i + half] * scale, cosine, sine, rotated_q[i], rotated_q[i + half]);
+      rotate(k[i], k[i + half], cosine, sine, rotated_k[i], rotated_k[i + half]);
+      angle_cosine[i] = c * step_cosine[i] - s * step_sine[i];
+      angle_sine[i] = s * step_cosine[i] + c * step_sine[i];
+    });
+  }
+  block.sync();
+}
+
+// Each row of `from` times `factor`, turned back from its position.
+OFA_NOINLINE void turn_back(Block& block, const AttentionHead& head, Matrix<float> from, float factor,
+                            Matrix<float> to) {
+  const int64_t half = head.head_dim / 2;
+  for (int64_t t = 0; t < head.length; ++t) {
+    const float* const in = from.row(t);
+    float* const out = to.row(t);
+    const float* const OFA_RESTRICT cosines = head.scratch.cosine + t * half;
+    const float* const OFA_RESTRICT sines = head.scratch.sine + t * half;
+    block.for_each(half, [=](int64_t i) {
+      rotate(in[i] * factor, in[i + half] * factor, cosines[i], -sines[i], out[i], out[i + half]);
+    });
+  }
+}
+
+// Softmax weights of a row before division by their sum, which is returned: row[c] = exp(row[c] - largest) for the visible
+// columns. The others up to `columns` must be very negative; they become 0.
+OFA_NOINLINE float exponentiate_row(Block& block, float* OFA_RESTRICT row, int visible, int columns, float* lse) {
+  const float largest = block.max(columns, row[0], [=](int64_t c) { return row[c]; });
+  const float total = block.sum(columns, [=](int64_t c) {
+    row[c] = math::exp(row[c] - largest);
+    return row[c];
+  });
+  block.for_each(columns - visible, [=](int64_t c) { row[visible + c] = 0.0f; });
+  if (block.leader()) *lse = largest + logf(total);
+  return total;
+}
 
 OFA_OP void op_attention(Block& block, const TaskContext& context) {
   const AttentionHead head(block, context);
   const Matrix<float> o = tile_of(context, 1), all_lse = context.operand<float>(2);
+  float* const lse = all_lse.row(context.row0()) + context.col0() / context.cols();
   const int length = head.length, head_dim = head.head_dim;
   float* const scores = head.scratch.scores;
-  head.rotate_queries_and_keys(block, context.launch->model.rope_base);
+  float* const inverse_sums = head.scratch.row;
+  rotate_queries_and_keys(block, head, context.launch->model.rope_base);
   for (int begin = 0; begin < length; begin += ATTENTION_QUERIES) {
-    const int end = begin + ATTENTION_QUERIES < length ? begin + ATTENTION_QUERIES : length;
+    const int end = smaller(begin + ATTENTION_QUERIES, length);
     for (int key = 0; key < end; key += ATTENTION_KEYS) {
-      const int keys = key + ATTENTION_KEYS < end ? ATTENTION_KEYS : end - key;
       const int first = key > begin ? key : begin;
       float* const out = scores + int64_t(first - begin) * length + key;
-      tile::multiply_nt(block, end - first, keys, head_dim, head.rotated_q(first), head.rotated_k(key),
-                        head.scratch.product, Store{{out, length, end - first, keys}});
+      const int diagonal = first - key;
+      tile::multiply_nt(block, end - first, smaller(ATTENTION_KEYS, end - key), head_dim, head.rotated_q(first),
+                        head.rotated_k(key), head.scratch.product,
+                        [=](int i, int j, const float* values, int count) {
+                          float* const OFA_RESTRICT to = out + int64_t(i) * length + j;
+                          for (int c = 0; c < count; ++c) to[c] = j + c <= diagonal + i ? values[c] : -1e30f;
+                        });
     }
     block.sync();
     for (int i = begin; i < end; ++i) {
-      float* const OFA_RESTRICT row = scores + int64_t(i - begin) * length;
-      const float largest = block.max(i + 1, row[0], [=](int64_t c) { return row[c]; });
-      const float total = block.sum(i + 1, [=](int64_t c) {
-        row[c] = math::exp(row[c] - largest);
-        return row[c];
-      });
-      const float inverse = 1.0f / total;
-      const int block_end = (i / ATTENTION_KEYS + 1) * ATTENTION_KEYS < end ? (i / ATTENTION_KEYS + 1) * ATTENTION_KEYS : end;
-      block.for_each(block_end, [=](int64_t c) { row[c] = c <= i ? row[c] * inverse : 0.0f; });
-      if (block.leader()) *(all_lse.row(context.row0() + i) + context.col0() / context.cols()) = largest + logf(total);
+      const int columns = smaller((i / ATTENTION_KEYS + 1) * ATTENTION_KEYS, end);
+      const float total =
+          exponentiate_row(block, scores + int64_t(i - begin) * length, i + 1, columns, lse + i * all_lse.pitch);
+      if (block.leader()) inverse_sums[i] = 1.0f / total;
     }
     block.sync();
     for (int first = begin; first < end; first += ATTENTION_KEYS) {
-      const int next = first + ATTENTION_KEYS < end ? first + ATTENTION_KEYS : end;
-      tile::multiply_nn(block, next - first, head_dim, next,
-                        tile::Source{scores, length}.from(first - begin, 0), {head.v.data, head.v.pitch},
-                        head.scratch.product, Store{{o.row(first), o.pitch, next - first, head_dim}});
+      const int next = smaller(first + ATTENTION_KEYS, end);
+      tile::multiply_nn(block, next - first, head_dim, next, tile::Source{scores, length}.from(first - begin, 0),
+                        {head.v.data, head.v.pitch}, head.scratch.product,
+                        [=](int i, int j, const float* values, int count) {
+                          float* const OFA_RESTRICT to = o.row(first + i) + j;
+                          const float inverse = inverse_sums[first + i];
+                          for (int c = 0; c < count; ++c) to[c] = values[c] * inverse;
+                        });
     }
     block.sync();
   }
@@ -164,28 +196,28 @@ OFA_OP void op_attention(Block& block, const TaskContext& context) {
 OFA_OP void op_attention_backward(Block& block, const TaskContext& context) {
   const AttentionHead head(block, context);
   const Matrix<float> o = tile_of(context, 1), all_lse = context.operand<float>(2), d_o = tile_of(context, 3);
-  const Matrix<float> dq = AttentionHead::head_of(context, 4, 0), dk = AttentionHead::head_of(context, 4, 1),
-                      dv = AttentionHead::head_of(context, 4, 2);
+  const Matrix<float> dq = AttentionHead::part_of(context, 4, 0), dk = AttentionHead::part_of(context, 4, 1),
+                      dv = AttentionHead::part_of(context, 4, 2);
   const float* const lse = all_lse.row(context.row0()) + context.col0() / context.cols();
   const int64_t lse_pitch = all_lse.pitch;
   const int length = head.length, head_dim = head.head_dim;
   const AttentionScratch& scratch = head.scratch;
-  head.rotate_queries_and_keys(block, context.launch->model.rope_base);
+  rotate_queries_and_keys(block, head, context.launch->model.rope_base);
   for (int i = 0; i < length; ++i) {
     const float* const o_row = o.row(i);
     const float* const do_row = d_o.row(i);
     float* const dq_row = scratch.dq + int64_t(i) * head_dim;
     block.for_each(head_dim, [=](int64_t c) { dq_row[c] = 0.0f; });
     const float dot = block.sum(head_dim, [=](int64_t c) { return o_row[c] * do_row[c]; });
-    if (block.leader()) scratch.delta[i] = dot;
+    if (block.leader()) scratch.row[i] = dot;
   }
   block.sync();
   for (int key = 0; key < length; key += ATTENTION_KEYS) {
-    const int keys = key + ATTENTION_KEYS < length ? ATTENTION_KEYS : length - key;
+    const int keys = smaller(ATTENTION_KEYS, length - key);
     const int queries = length - key;  // those from `key` on see at least one of these keys
     float* const scores = scratch.scores;
     float* const dscores = scratch.dscores;
-    const float* const delta = scratch.delta + key;
+    const float* const delta = scratch.row + key;
     // Query key + i sees keys key .. key + i.
     tile::multiply_nt(block, queries, keys, head_dim, head.rotated_q(key), head.rotated_k(key), scratch.product,
                       [=](int i, int j, const float* values, int count) {
@@ -215,10 +247,8 @@ OFA_OP void op_attention_backward(Block& block, const TaskContext& context) {
                       });
     block.sync();
   }
-  for (int t = 0; t < length; ++t) {
-    head.turn_row(block, scratch.dq + int64_t(t) * head_dim, dq.row(t), t, -1.0f, head.scale);
-    head.turn_row(block, dk.row(t), dk.row(t), t, -1.0f, 1.0f);
-  }
+  turn_back(block, head, {scratch.dq, head_dim, length, head_dim}, head.scale, dq);
+  turn_back(block, head, dk, 1.0f, dk);
 }
 
 }  // namespace ofa

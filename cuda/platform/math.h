@@ -21,21 +21,32 @@ OFA_INLINE float float_of(uint32_t bits) {
 // Adding it moves the integer nearest to a float below 2^22 in magnitude into the low bits of the mantissa.
 constexpr float ROUND_TO_INTEGER = 12582912.0f;  // 1.5 * 2^23
 
-// e^x with a relative error below 1.5e-7; x is clamped to [-87.3, 88.3], where the result is a normal number.
-// e^x = 2^n e^r, |r| <= ln(2) / 2; e^r is 1 + r + r^2 q(r) with the q of degree 4 that minimises the largest relative error.
+// x limited to [-87.3, 87]. On the bit patterns, because compilers turn integer minima into single instructions: as
+// unsigned numbers the floats below -87.3 are the largest, as signed numbers those above 87.
+OFA_INLINE float limit_exponent(float x) {
+    uint32_t bits = bits_of(x);
+    bits = bits < 0xC2AE999Au ? bits : 0xC2AE999Au;
+    int32_t signed_bits = int32_t(bits);
+    signed_bits = signed_bits < 0x42AE0000 ? signed_bits : 0x42AE0000;
+    return float_of(uint32_t(signed_bits));
+}
+
+// e^x with a relative error below 1.5e-7, for x limited to [-87.3, 87], where the result and its reciprocal are normal
+// numbers (arithmetic on subnormal ones is a hundred times slower); a NaN for infinities and NaNs. e^x = 2^n e^r, |r| <= ln(2) / 2; e^r is 1 + r + r^2 q(r) with the q of degree 4 that has the smallest
+// largest relative error.
 OFA_INLINE float exp(float x) {
-  x = x < -87.3f ? -87.3f : x;
-  x = x > 88.3f ? 88.3f : x;
-  const float shifted = x * 1.44269504f + ROUND_TO_INTEGER;
-  const float n = shifted - ROUND_TO_INTEGER;
-  const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;  // ln 2 in two parts, n times the first is exact
-  float q = 1.381459878757596e-3f;
-  q = q * r + 8.368716575205326e-3f;
-  q = q * r + 4.166838899254799e-2f;
-  q = q * r + 1.666652113199234e-1f;
-  q = q * r + 4.999999403953552e-1f;
-  const float power = float_of((bits_of(shifted) << 23) + 0x3F800000u);
-  return ((q * r) * r + r) * power + power;
+    const float limited = limit_exponent(x);
+    const float shifted = limited * 1.44269504f + ROUND_TO_INTEGER;
+    const float n = shifted - ROUND_TO_INTEGER;
+    const float r = (limited - n * 0.693359375f) + n * 2.12194440e-4f;  // ln 2 in two parts; n times the first is exact
+    float q = 1.381459878757596e-3f;
+    q = q * r + 8.368716575205326e-3f;
+    q = q * r + 4.166838899254799e-2f;
+    q = q * r + 1.666652113199234e-1f;
+    q = q * r + 4.999999403953552e-1f;
+    const float power = float_of((bits_of(shifted) << 23) + 0x3F800000u);
+    const float nan_or_zero = (x - limited) * 0.0f;
+    return ((q * r) * r + r) * power + (power + nan_or_zero);
 }
 
 OFA_INLINE float sigmoid(float x) { return 1.0f / (1.0f + exp(-x)); }

@@ -42,8 +42,6 @@ typedef float UnalignedVector __attribute__((vector_size(LANES * sizeof(float)),
 OFA_INLINE Vector load(const float* p) { return *reinterpret_cast<const UnalignedVector*>(p); }
 OFA_INLINE void store(float* p, Vector v) { *reinterpret_cast<UnalignedVector*>(p) = v; }
 
-OFA_INLINE int smaller(int a, int b) { return a < b ? a : b; }
-
 // Transposes LANES rows of LANES floats. Interleaving the first half of the rows with the second half rotates the bits of
 // an element's (row, column) by one place; after log2(LANES) rounds row and column have changed places.
 OFA_INLINE void transpose_square(const float* in, int64_t in_pitch, float* out, int64_t out_pitch) {
@@ -133,7 +131,8 @@ OFA_INLINE void multiply_part(int m, int n, int depth, Source x, Source w, float
   float* const panel = scratch;
   float* const packed_x = panel + MAX_DEPTH * PANEL;
   float* const all_sums = packed_x + MAX_DEPTH * PACKED_PITCH;
-  const int blocks = (m + BLOCK_ROWS - 1) / BLOCK_ROWS;
+  // Blocks of nearly equal size: a short one at the end could not keep the multipliers busy.
+  const int blocks = (m + BLOCK_ROWS - 1) / BLOCK_ROWS, usual_rows = m / blocks, larger_blocks = m % blocks;
   for (int k0 = 0; k0 < depth; k0 += MAX_DEPTH) {
     const int part = smaller(MAX_DEPTH, depth - k0);
     const bool first = k0 == 0, last = k0 + part == depth;
@@ -144,9 +143,8 @@ OFA_INLINE void multiply_part(int m, int n, int depth, Source x, Source w, float
         pack_transposed(w.from(n0, k0), columns, part, panel);
       else
         pack_straight(w.from(k0, n0), columns, part, panel, PANEL);
-      // Blocks of nearly equal size: a short one at the end could not keep the multipliers busy.
-      for (int block = 0; block < blocks; ++block) {
-        const int begin = m * block / blocks, end = m * (block + 1) / blocks;
+      for (int block = 0, begin = 0, end; block < blocks; ++block, begin = end) {
+        end = begin + usual_rows + (block < larger_blocks ? 1 : 0);
         const Source a = TRANSPOSE_X ? Source{packed_x + begin, PACKED_PITCH} : x.from(begin, k0);
         float* const sums = all_sums + n0 * MAX_ROWS + begin * PANEL;
         multiply_rows<BLOCK_ROWS, TRANSPOSE_X>(end - begin, part, a.data, a.pitch, panel, sums, first);

@@ -13,3 +13,9 @@ struct Source {
 };
 
 }  // namespace ofa::tile
+
+namespace ofa {
+
+OFA_INLINE int smaller(int a, int b) { return a < b ? a : b; }
+
+}  // namespace ofa
