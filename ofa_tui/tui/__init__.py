@@ -1,0 +1,20 @@
+"""The terminal UI. Importing this package loads Textual only when `run_ui` is called."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ofa_tui.engine.protocol import Engine
+    from ofa_tui.tui.options import UiOptions
+
+
+def run_ui(engine: Engine, options: UiOptions | None = None) -> int:
+    """Starts `engine`, shows it until the person quits, stops it. Returns the exit code.
+
+    Raises OfaError before anything is started where the terminal cannot show it, and AbortedError after the
+    terminal is restored where the kernel stopped itself.
+    """
+    from ofa_tui.tui.session import run_session
+
+    return run_session(engine, options)

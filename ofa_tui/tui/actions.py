@@ -1,0 +1,112 @@
+"""The one table of actions: name, keys, help and place. Bindings, footer, help screen, command palette and keymap
+files all read it; the handler of action `name` is the app's method `do_<name>`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ofa_tui.errors import OfaError
+
+GROUPS = ("run", "Doom", "panes", "view", "program")
+
+
+@dataclass(frozen=True)
+class Action:
+    name: str
+    keys: tuple[str, ...]
+    """As people write them: "space", "a", "[", "ctrl+c"."""
+    help: str
+    group: str
+    label: str = ""
+    """Short word for the footer; empty: not in the footer."""
+    footer_keys: str = ""
+    """How the footer shows the keys of a family (`1-5`, `[ ]`); empty: the first key."""
+    needs: str = ""
+    """"doom" or "recorder": hidden without it."""
+    palette: bool = True
+
+
+ACTIONS: tuple[Action, ...] = (
+    # Most important first: this is the footer's order.
+    Action("pause", ("space",), "pause and go on", "run", "pause"),
+    Action("explore", ("e",), "the scripted player explores", "Doom", "explore", needs="doom"),
+    Action("manual", ("m",), "take the controls (Esc gives them back)", "Doom", "play", needs="doom"),
+    Action("train_to_serve", ("[",), "move one SM from train to serve", "run", "SMs", "[ ]"),
+    Action("zoom_doom", ("1",), "maximise the Doom pane, and back", "panes", "zoom", "1-5", palette=False),
+    Action("prompt", ("/",), "write a prompt for the model", "run", "prompt"),
+    Action("help", ("?",), "this help", "program", "help"),
+    Action("quit", ("q",), "quit (asks if the run is unfinished)", "program", "quit"),
+    Action("log_y", ("y",), "loss axis: logarithmic or linear", "view", "log y"),
+    Action("gamma", ("g",), "brighter Doom picture, in steps", "view", "gamma", needs="doom"),
+    Action("record", ("r",), "record to a folder, and stop", "run", "rec", needs="recorder"),
+    Action("screenshot", ("x",), "screenshot as PNG", "program", "shot"),
+    Action("theme", ("t",), "next theme", "view", "theme"),
+    Action("serve_to_train", ("]",), "move one SM from serve back to train", "run"),
+    Action("train_to_doom", ("{",), "move one SM from train to Doom", "run", needs="doom"),
+    Action("doom_to_train", ("}",), "move one SM from Doom back to train", "run", needs="doom"),
+    Action("zoom_sms", ("2",), "maximise the SM pane, and back", "panes", palette=False),
+    Action("zoom_loss", ("3",), "maximise the loss pane, and back", "panes", palette=False),
+    Action("zoom_serve", ("4",), "maximise the serve pane, and back", "panes", palette=False),
+    Action("zoom_player", ("5",), "maximise the player pane, and back", "panes", palette=False),
+    Action("left", ("left",), "SM pane: the SM to the left · loss: pan", "panes", palette=False),
+    Action("right", ("right",), "SM pane: the SM to the right · loss: pan", "panes", palette=False),
+    Action("up", ("up",), "SM pane: the SM above · loss: zoom in", "panes", palette=False),
+    Action("down", ("down",), "SM pane: the SM below · loss: zoom out", "panes", palette=False),
+    Action("choose", ("enter",), "SM pane: give the selected SM a role", "panes", palette=False),
+    Action("back", ("escape",), "leave the zoom, the selection, the loss window", "panes", palette=False),
+    Action("screenshot_svg", (), "screenshot as SVG", "program"),
+    Action("palette", (":",), "command palette", "program", palette=False),
+    Action("quit_now", ("ctrl+c",), "quit at once", "program", palette=False),
+)
+
+_NAMES = {
+    " ": "space", "[": "left_square_bracket", "]": "right_square_bracket", "{": "left_curly_bracket",
+    "}": "right_curly_bracket", "/": "slash", "?": "question_mark", ":": "colon", ",": "comma", ".": "full_stop",
+    ";": "semicolon", "+": "plus", "-": "minus", "=": "equals_sign", "*": "asterisk", "!": "exclamation_mark",
+    "#": "number_sign", "<": "less_than_sign", ">": "greater_than_sign", "(": "left_parenthesis",
+    ")": "right_parenthesis", "'": "apostrophe", '"': "quotation_mark", "\\": "backslash", "`": "grave_accent",
+    "~": "tilde", "^": "circumflex_accent", "_": "underscore", "|": "vertical_line", "&": "ampersand",
+    "@": "at", "$": "dollar_sign", "%": "percent_sign",
+}  # fmt: skip
+
+
+def textual_key(key: str) -> str:
+    """Textual's name of a key written as people write it."""
+    return _NAMES.get(key, key)
+
+
+def read_keymap(path: Path) -> dict[str, tuple[str, ...]]:
+    """The user's own keys, action name → keys, from a TOML table `[keys]`. Raises OfaError if it makes no sense."""
+    if not path.exists():
+        return {}
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8")).get("keys", {})
+    except (OSError, ValueError) as error:
+        raise OfaError(f"keymap {path} cannot be read: {error}; correct or remove it") from None
+    known = {action.name for action in ACTIONS}
+    keymap: dict[str, tuple[str, ...]] = {}
+    for name, keys in table.items():
+        if name not in known:
+            raise OfaError(f"keymap {path} names an unknown action {name!r}; choose one of {', '.join(sorted(known))}")
+        listed = [keys] if isinstance(keys, str) else keys
+        if not isinstance(listed, list) or not all(isinstance(k, str) and k for k in listed):
+            raise OfaError(f'keymap {path}: {name} must be a key or a list of keys, like {name} = "k"')
+        keymap[name] = tuple(listed)
+    return keymap
+
+
+def apply_keymap(keymap: Mapping[str, tuple[str, ...]]) -> tuple[Action, ...]:
+    """The table with the user's keys. Raises OfaError where two actions would share a key."""
+    actions = tuple(
+        replace(a, keys=keymap[a.name], footer_keys="") if a.name in keymap else a for a in ACTIONS
+    )
+    owner: dict[str, str] = {}
+    for action in actions:
+        for key in action.keys:
+            if key in owner:
+                raise OfaError(f"keymap: {key!r} is both {owner[key]} and {action.name}; give one of them another key")
+            owner[key] = action.name
+    return actions

@@ -1,0 +1,396 @@
+"""The application: polls the engine, hands snapshots to the model, repaints panes as fast as the link takes them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from textual import events
+from textual.app import App, ComposeResult, SystemCommand
+from textual.binding import Binding, BindingsMap
+from textual.screen import Screen
+from textual.theme import Theme as TextualTheme
+from textual.widgets import Input
+
+from ofa_tui import locations
+from ofa_tui.engine.protocol import Engine, Event
+from ofa_tui.errors import OfaError
+from ofa_tui.tui import handlers, manual, panes
+from ofa_tui.tui.actions import Action, apply_keymap, read_keymap, textual_key
+from ofa_tui.tui.board import Board
+from ofa_tui.tui.colour import Depth, detect_depth, to_hex
+from ofa_tui.tui.flow import FrameFlow
+from ofa_tui.tui.grid import Grid
+from ofa_tui.tui.layout import HORIZONTAL_BREAKPOINTS, PANES, Box, Frame, SizeClass, arrange, frame, size_class
+from ofa_tui.tui.model import RunModel
+from ofa_tui.tui.options import Recorder, UiOptions
+from ofa_tui.tui.pane import CellPane
+from ofa_tui.tui.panes import doom, loss, player, serve, sms, status
+from ofa_tui.tui.plot import PlotView
+from ofa_tui.tui.theme import Theme, load_themes
+
+POLL_S = 1 / 35
+TEXT_EVERY = {"header": 9, "tiles": 9, "footer": 18, "sms": 5, "loss": 9, "serve": 3, "player": 3}
+"""Polls between two paintings of a pane; the Doom pane is painted with every new frame."""
+MESSAGE_S = 5.0
+MODAL_POLLS = 9
+"""Under a dialog, which makes Textual draw everything the slow way, panes are painted every so many polls."""
+
+
+class OfaApp(handlers.Handlers, App[int], inherit_bindings=False):
+    """Panes over a running engine. `run()` returns when the person quits; stopping the engine is the caller's."""
+
+    CSS_PATH = "app.tcss"
+    TITLE = "ofa-tui"
+    HORIZONTAL_BREAKPOINTS = HORIZONTAL_BREAKPOINTS
+    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = "f24"
+    """Unreachable on purpose: the palette's key is in the action table."""
+    ESCAPE_TO_MINIMIZE = False
+
+    def __init__(self, engine: Engine, *, options: UiOptions | None = None) -> None:
+        self.options = options or UiOptions()
+        self.engine = engine
+        self.model = RunModel(engine.info)
+        self.depth = self.options.depth or detect_depth()
+        self.themes = load_themes()
+        name = self.options.theme or ("contrast" if self.depth is Depth.NONE else "dark")
+        if name not in self.themes:
+            raise OfaError(f"unknown theme {name!r}; choose one of {', '.join(self.themes)}")
+        self.colours: Theme = self.themes[name]
+        self.actions = apply_keymap(read_keymap(locations.config() / "keymap.toml"))
+        self.behaviours = handlers.behaviour_names()
+        super().__init__()
+        self.flow = FrameFlow()
+        self.holds = manual.KeyHolds()
+        self.zoom: str | None = None
+        self.active = "doom" if engine.info.games else "loss"
+        self.plot = PlotView()
+        self.gamma_step = 1
+        self.selected_sm: int | None = None
+        self.playing = False
+        self.behaviour_before = 0
+        self.prompting = False
+        self.recorder: Recorder | None = None
+        self.abort_message = ""
+        self._sms_box = Box(0, 0, 0, 0)
+        self._sent_command = manual.TicCommand()
+        self._message: tuple[str, int] | None = None
+        self._message_until = 0.0
+        self._polls = 0
+        self._drawn_frame = -1
+        self._display_due = False
+        self._bindings = BindingsMap(self._make_bindings())
+
+    # --- set-up ---------------------------------------------------------------------------------------------
+
+    def _make_bindings(self) -> list[Binding]:
+        return [
+            Binding(
+                ",".join(textual_key(key) for key in action.keys),
+                f"perform({action.name!r})",
+                action.help,
+                show=False,
+                priority=action.name == "quit_now",
+                id=action.name,
+            )
+            for action in self.actions
+            if action.keys
+        ]
+
+    def available(self, action: Action) -> bool:
+        """Whether the action can do anything in this run."""
+        if action.needs == "doom":
+            return bool(self.engine.info.games)
+        if action.needs == "recorder":
+            return self.options.recorder is not None
+        return True
+
+    def compose(self) -> ComposeResult:
+        painters = {
+            "header": self._paint_header,
+            "tiles": lambda grid: status.paint_tiles(grid, self.model, self.colours, self.kind),
+            "doom": self._paint_doom,
+            "sms": self._paint_sms,
+            "loss": self._paint_loss,
+            "serve": self._paint_serve,
+            "player": self._paint_player,
+            "footer": self._paint_footer,
+        }
+        self.panes = {
+            name: CellPane(name, paint, self.depth, lambda: (self.colours.text, self.colours.background))
+            for name, paint in painters.items()
+        }
+        prompt = Input(placeholder="prompt: Enter sends, Esc leaves", id="prompt", select_on_focus=False)
+        prompt.display = False
+        yield Board(*self.panes.values(), prompt, boxes=self.boxes)
+
+    def on_mount(self) -> None:
+        self.screen.set_focus(None)
+        self._apply_theme()
+        self.set_interval(POLL_S, self._tick)
+        self._request_report()
+        if self.options.record_from_start and self.options.recorder:
+            self.perform("record")
+        for note in self.engine.info.notes[:1]:
+            self.say(note)
+
+    def _apply_theme(self) -> None:
+        """Gives Textual's own widgets (dialogs, prompt, palette) the theme's colours."""
+        theme = self.colours
+        self.register_theme(
+            TextualTheme(
+                name=f"ofa-{theme.name}",
+                primary=to_hex(theme.border_active),
+                secondary=to_hex(theme.train),
+                accent=to_hex(theme.key),
+                foreground=to_hex(theme.text),
+                background=to_hex(theme.background),
+                surface=to_hex(theme.panel),
+                panel=to_hex(theme.panel),
+                warning=to_hex(theme.warning),
+                error=to_hex(theme.error),
+                dark=theme.dark,
+            )
+        )
+        self.theme = f"ofa-{theme.name}"
+
+    # --- geometry -------------------------------------------------------------------------------------------
+
+    @property
+    def kind(self) -> SizeClass:
+        return size_class(*self.size)
+
+    def boxes(self, width: int, height: int) -> dict[str, Box]:
+        """Boxes of all visible panes, and of the prompt line while one is written."""
+        boxes = arrange(width, height, zoom=self.zoom, single=self.active)
+        if self.prompting:
+            home = boxes.get("serve")
+            if home is None:
+                boxes["prompt"] = Box(0, max(0, height - 2), width, 1)
+            else:
+                sides = self._frame("serve").sides
+                boxes["prompt"] = Box(
+                    home.x + sides, home.y + home.height - 1 - sides, home.width - 2 * sides, 1
+                )
+        return boxes
+
+    def _frame(self, pane: str) -> Frame:
+        alone = self.zoom == pane or self.kind is SizeClass.SINGLE
+        return frame(self.kind, pane, alone)
+
+    def relayout(self) -> None:
+        """Places the panes again and paints all."""
+        self.query_one(Board).refresh(layout=True)
+        self.call_after_refresh(self.repaint_all)
+
+    def repaint_all(self, *, everything: bool = False) -> None:
+        for pane in self.panes.values():
+            pane.repaint(everything=everything)
+
+    # --- the loop -------------------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        self._polls += 1
+        try:
+            snapshot = self.engine.poll()
+        except OfaError as error:
+            self.abort_message = str(error)
+            self.exit(return_code=error.exit_code)
+            return
+        self.model.absorb(snapshot)
+        if self.recorder is not None:
+            handlers.feed_recorder(self, snapshot)
+        if snapshot.state == "aborted" and not self.abort_message:
+            self.abort_message = snapshot.message or "the kernel stopped itself"
+        if self.playing:
+            self._send_controls(now)
+        if self._message and now > self._message_until:
+            self._message = None
+        self._repaint_due(now)
+
+    def _repaint_due(self, now: float) -> None:
+        """Paints what is due, unless the link still has enough to do: then the newest state waits."""
+        modal = len(self.screen_stack) > 1
+        if modal and self._polls % MODAL_POLLS:
+            return
+        if self._display_due or not self.flow.ready(now):
+            return
+        slow = 35 if self.options.reduced_motion else 1
+        changed = False
+        picture = self.model.frame
+        every = 9 if self.options.reduced_motion else 1
+        if picture is not None and picture.number != self._drawn_frame and not self._polls % every:
+            self._drawn_frame = picture.number
+            changed |= self.panes["doom"].repaint()
+        elif picture is None and not self._polls % 18:
+            changed |= self.panes["doom"].repaint()
+        for name, polls in TEXT_EVERY.items():
+            if not self._polls % max(slow, polls):
+                changed |= self.panes[name].repaint()
+        if changed:
+            self._display_due = True
+
+    def post_display_hook(self) -> None:
+        if getattr(self, "_display_due", False):
+            self._display_due = False
+            self._request_report()
+
+    def _request_report(self) -> None:
+        """Asks the terminal to report when it has read all that was written so far."""
+        now = time.monotonic()
+        self.flow.sent(now)
+        if self.is_headless or self._driver is None or self.is_web:
+            self.flow.acknowledged(now)
+        else:
+            self._driver.write("\x1b[6n")
+
+    def on_cursor_position(self, _event: events.CursorPosition) -> None:
+        self.flow.acknowledged(time.monotonic())
+
+    def say(self, text: str, *, error: bool = False) -> None:
+        """Shows a sentence in the footer for a while."""
+        self._message = (text, self.colours.error if error else self.colours.warning)
+        self._message_until = time.monotonic() + MESSAGE_S
+        if self.is_running and hasattr(self, "panes"):
+            self.panes["footer"].repaint()
+
+    def post(self, event: Event) -> bool:
+        """Hands an event to the engine; what it refuses is said in the footer."""
+        try:
+            self.engine.post(event)
+        except OfaError as error:
+            self.say(str(error), error=True)
+            return False
+        return True
+
+    # --- painting -------------------------------------------------------------------------------------------
+
+    def behaviour(self) -> str:
+        """Name of the scripted player's behaviour in the newest frame."""
+        picture = self.model.frame
+        index = int(picture.status["behaviour"]) if picture is not None else 0
+        return self.behaviours[index] if index < len(self.behaviours) else f"behaviour {index}"
+
+    def _is_active(self, pane: str) -> bool:
+        return self.active == pane
+
+    def _paint_header(self, grid: Grid) -> None:
+        state = status.HeaderState(
+            self.flow.rate(time.monotonic()), self.flow.open_loop, self.recorder is not None, self.playing
+        )
+        status.paint_header(grid, self.model, self.colours, self.kind, state)
+
+    def _paint_footer(self, grid: Grid) -> None:
+        message: list[tuple[str, int]] = []
+        if self.model.state == "aborted":
+            message = [("stopped: ", self.colours.error), (self.abort_message, self.colours.text), ("  q quits", self.colours.key)]
+        if self._message:
+            message = [self._message]
+        shown = [a for a in self.actions if a.label and a.keys and self.available(a)]
+        status.paint_footer(grid, self.colours, shown, message)
+
+    def _paint_doom(self, grid: Grid) -> None:
+        style = doom.PictureStyle(self.depth, self.gamma_step, self.options.quadrants)
+        doom.paint_doom(
+            grid, self._frame("doom"), self.model, self.colours, self._is_active("doom"), style, self.behaviour(), self.playing
+        )
+
+    def _paint_sms(self, grid: Grid) -> None:
+        zoomed = self.zoom == "sms" or self.kind is SizeClass.SINGLE
+        self._sms_box = sms.paint_sms(
+            grid, self._frame("sms"), self.model, self.colours, self._is_active("sms"), self.selected_sm, zoomed
+        )
+
+    def _paint_loss(self, grid: Grid) -> None:
+        loss.paint_loss(grid, self._frame("loss"), self.model, self.colours, self.plot, self._is_active("loss"))
+
+    def _paint_serve(self, grid: Grid) -> None:
+        serve.paint_serve(
+            grid,
+            self._frame("serve"),
+            self.model,
+            self.colours,
+            self._is_active("serve"),
+            prompt_rows=int(self.prompting),
+            gap=self.kind is SizeClass.WIDE or self.zoom == "serve",
+        )
+
+    def _paint_player(self, grid: Grid) -> None:
+        player.paint_player(
+            grid,
+            self._frame("player"),
+            self.model,
+            self.colours,
+            self._is_active("player"),
+            self.behaviour(),
+            self.playing,
+            self.holds.latch,
+        )
+
+    # --- input ----------------------------------------------------------------------------------------------
+
+    async def action_perform(self, name: str) -> None:
+        self.perform(name)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys of the table rest while a dialog is open, a prompt is written or a person plays (except Ctrl-C)."""
+        if action != "perform" or parameters == ("quit_now",):
+            return True
+        if len(self.screen_stack) > 1:
+            return False
+        if self.prompting:
+            return parameters == ("back",)
+        return not self.playing
+
+    def on_key(self, event: events.Key) -> None:
+        """While a person plays, keys are controls."""
+        if not self.playing or len(self.screen_stack) > 1:
+            return
+        if event.key == "escape":
+            self.give_controls_back()
+        elif not self.holds.press(event.key, time.monotonic()):
+            return
+        else:
+            self._send_controls(time.monotonic())
+        event.prevent_default()
+        event.stop()
+
+    def _send_controls(self, now: float) -> None:
+        command = self.holds.command(now)
+        if command != self._sent_command:
+            self._sent_command = command
+            self.post(Event("keys", "tic", args=command.as_args()))
+
+    def on_click(self, event: events.Click) -> None:
+        """A click makes a pane the active one; on an SM's cell it selects that SM."""
+        widget = event.widget
+        if not isinstance(widget, CellPane) or widget.id not in PANES:
+            return
+        self.active = str(widget.id)
+        if widget.id == "sms":
+            box = self._sms_box
+            plan = sms.plan_cells(self.model.info.n_sms, box.width, box.height)
+            x, y = event.x - box.x, event.y - box.y
+            if 0 <= x < box.width and 0 <= y < box.height:
+                self.selected_sm = sms.cell_at(plan, self.model.info.n_sms, x, y)
+        self.repaint_all()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        text = event.value
+        self.close_prompt()
+        if text.strip() and self.post(Event("prompt", "token", text=text)):
+            self.say("prompt sent: its answer starts with the next token")
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        for action in self.actions:
+            if action.palette and self.available(action):
+                yield SystemCommand(action.help, ", ".join(action.keys), partial(self.perform, action.name))
+        for name in self.themes:
+            yield SystemCommand(f"theme {name}", self.themes[name].summary, partial(self.use_theme, name))
+
+
+__all__ = ["OfaApp", "panes"]

@@ -1,0 +1,105 @@
+"""The screens that come on top: help, the quit question, the role of an SM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from ofa_tui import abi
+from ofa_tui.tui.actions import GROUPS, Action
+from ofa_tui.tui.colour import to_hex
+from ofa_tui.tui.panes.status import show_key
+from ofa_tui.tui.theme import Theme
+
+
+class Dialog(ModalScreen[object]):
+    """A box over the panes; Esc closes it with None."""
+
+    BINDINGS = [Binding("escape", "close", show=False)]  # noqa: RUF012
+
+    def action_close(self) -> None:
+        self.dismiss(None)
+
+
+class HelpScreen(Dialog):
+    """All keys, from the action table."""
+
+    BINDINGS = [Binding("question_mark,q,enter", "close", show=False)]  # noqa: RUF012
+
+    def __init__(self, actions: Iterable[Action], theme: Theme, notes: Iterable[str]) -> None:
+        super().__init__()
+        self._help = _help_text(list(actions), theme, list(notes))
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(classes="box") as box:
+            box.border_title = "keys"
+            yield Static(self._help)
+
+
+def _help_text(actions: list[Action], theme: Theme, notes: list[str]) -> Text:
+    text = Text()
+    for group in GROUPS:
+        members = [a for a in actions if a.group == group and a.keys]
+        if not members:
+            continue
+        text.append(f"{group}\n", style=f"bold {to_hex(theme.bright)}")
+        for action in members:
+            keys = " ".join(show_key(key) for key in action.keys)
+            text.append(f"  {keys:<8s}", style=f"bold {to_hex(theme.key)}")
+            text.append(f"{action.help}\n", style=to_hex(theme.text))
+    for note in notes:
+        text.append(f"\n{note}", style=to_hex(theme.muted))
+    return text
+
+
+class QuitScreen(Dialog):
+    """Asks before an unfinished run is ended: True to quit."""
+
+    BINDINGS = [  # noqa: RUF012
+        Binding("y,enter,q", "answer(True)", show=False),
+        Binding("n", "answer(False)", show=False),
+    ]
+
+    def __init__(self, question: str, theme: Theme) -> None:
+        super().__init__()
+        key = f"bold {to_hex(theme.key)}"
+        self._text = Text.assemble((question, to_hex(theme.text)), "\n\n", ("y", key), " quit    ", ("n", key), " go on")
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box") as box:
+            box.border_title = "quit"
+            yield Static(self._text)
+
+    def action_answer(self, quit_it: bool) -> None:
+        self.dismiss(quit_it)
+
+
+class RoleScreen(Dialog):
+    """The roles an SM can get: the index of one."""
+
+    def __init__(self, sm: int, current: int, roles: Iterable[int], theme: Theme) -> None:
+        super().__init__()
+        self._sm, self._current, self._roles, self._theme = sm, current, list(roles), theme
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box") as box:
+            box.border_title = f"role of SM {self._sm}"
+            options = OptionList(
+                *(
+                    Option(Text(f"■ {abi.ROLES[role]}", style=to_hex(self._theme.role_text(role))), id=str(role))
+                    for role in self._roles
+                )
+            )
+            if self._current in self._roles:
+                options.highlighted = self._roles.index(self._current)
+            yield options
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(int(event.option.id or 0))

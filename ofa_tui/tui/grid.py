@@ -1,0 +1,101 @@
+"""A rectangle of terminal cells as numpy arrays. Panes draw on it; strips.py turns it into terminal bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+from rich.cells import cell_len
+
+SPACE = 0x20
+BOLD = 1
+
+
+class Grid:
+    """`char` u4 [h, w] code points (0 behind a double-width character), `fg`, `bg` u4 0xRRGGBB, `attr` u1 (BOLD)."""
+
+    __slots__ = ("attr", "bg", "char", "fg", "height", "width")
+
+    def __init__(self, width: int, height: int, fg: int, bg: int) -> None:
+        self.width, self.height = max(0, width), max(0, height)
+        shape = (self.height, self.width)
+        self.char = np.full(shape, SPACE, np.uint32)
+        self.fg = np.full(shape, fg, np.uint32)
+        self.bg = np.full(shape, bg, np.uint32)
+        self.attr = np.zeros(shape, np.uint8)
+
+    def text(
+        self, x: int, y: int, text: str, fg: int, bg: int | None = None, *, bold: bool = False, limit: int = -1
+    ) -> int:
+        """Writes `text` from (x, y), clipped to the grid and to `limit` cells. Returns the x after it."""
+        if not 0 <= y < self.height or x >= self.width or not text:
+            return x
+        end = self.width if limit < 0 else min(self.width, x + limit)
+        codes = _codes(text)
+        if x < 0:
+            codes = codes[-x:]
+            x = 0
+        codes = codes[: max(0, end - x)]
+        stop = x + len(codes)
+        if stop == x:
+            return x
+        if stop == end and codes[-1] and end < self.width and self.char[y, end] == 0:
+            self.char[y, end] = SPACE
+        self.char[y, x:stop] = codes
+        self.fg[y, x:stop] = fg
+        if bg is not None:
+            self.bg[y, x:stop] = bg
+        self.attr[y, x:stop] = BOLD if bold else 0
+        if len(text) > len(codes) and stop == end and cell_len(chr(int(codes[-1]) or SPACE)) == 2:
+            self.char[y, stop - 1] = SPACE
+        return stop
+
+    def fill(self, x: int, y: int, width: int, height: int, bg: int, fg: int | None = None) -> None:
+        """Blanks a rectangle in `bg`."""
+        rows, cols = slice(max(0, y), max(0, y + height)), slice(max(0, x), max(0, x + width))
+        self.char[rows, cols] = SPACE
+        self.bg[rows, cols] = bg
+        self.attr[rows, cols] = 0
+        if fg is not None:
+            self.fg[rows, cols] = fg
+
+    def paste(self, other: Grid, x: int, y: int) -> None:
+        """Copies `other` in, clipped."""
+        height, width = min(other.height, self.height - y), min(other.width, self.width - x)
+        if height <= 0 or width <= 0:
+            return
+        for name in ("char", "fg", "bg", "attr"):
+            getattr(self, name)[y : y + height, x : x + width] = getattr(other, name)[:height, :width]
+
+    def take_rows(self, rows: np.ndarray) -> Grid:
+        """A grid of only these rows."""
+        taken = Grid(0, 0, 0, 0)
+        taken.width, taken.height = self.width, len(rows)
+        for name in ("char", "fg", "bg", "attr"):
+            setattr(taken, name, getattr(self, name)[rows])
+        return taken
+
+    def changed_rows(self, other: Grid) -> np.ndarray:
+        """Indices of the rows that differ from `other` (a grid of the same size)."""
+        same = (
+            (self.char == other.char).all(axis=1)
+            & (self.fg == other.fg).all(axis=1)
+            & (self.bg == other.bg).all(axis=1)
+            & (self.attr == other.attr).all(axis=1)
+        )
+        return np.flatnonzero(~same)
+
+    def lines(self) -> list[str]:
+        """The text alone, for tests and for people."""
+        return ["".join(chr(c) for c in row if c) for row in self.char.tolist()]
+
+
+def _codes(text: str) -> np.ndarray:
+    """Code points, a 0 after each double-width one; control and zero-width characters are left out."""
+    if text.isascii() and text.isprintable():
+        return np.frombuffer(text.encode("latin-1"), np.uint8).astype(np.uint32)
+    codes: list[int] = []
+    for character in text:
+        width = cell_len(character) if character.isprintable() or character == "\u00a0" else 0
+        if width:
+            codes.append(ord(character))
+            codes.extend([0] * (width - 1))
+    return np.array(codes, np.uint32)

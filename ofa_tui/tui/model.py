@@ -1,0 +1,164 @@
+"""What the panes show: snapshots in, accumulated state out. Knows nothing of Textual."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ofa_tui import abi
+from ofa_tui.engine.protocol import Frame, RunInfo, ServedToken, Snapshot, SweepLoss
+from ofa_tui.program.ops import OPS
+
+HISTORY = 240
+"""Samples kept of every telemetry value."""
+SAMPLE_S = 0.5
+"""Time between two samples, and the window busy shares are measured over."""
+STORIES = 24
+STORY_PIECES = 1000
+"""Pieces kept of one story: more than any pane shows."""
+FRESH_S = 1.2
+"""A token counts as new this long."""
+HELD_OUT_TILE = "val"
+
+FAMILIES: tuple[str, ...] = tuple(dict.fromkeys(op.file for op in OPS))
+"""Families of task types: the files of their bodies, in the order of the op table."""
+_FAMILY_OF_OP = np.array([FAMILIES.index(op.file) for op in OPS])
+
+
+@dataclass
+class Story:
+    """Text of one story or answer, as pieces with the times they came at."""
+
+    number: int
+    prompted: bool = False
+    pieces: list[tuple[str, float, bool]] = field(default_factory=list)
+    """(text, seconds, from the prompt)"""
+    tokens: int = 0
+    version: int = 0
+    started_s: float = 0.0
+    last_s: float = 0.0
+
+    @property
+    def tokens_per_s(self) -> float:
+        elapsed = self.last_s - self.started_s
+        return (self.tokens - 1) / elapsed if self.tokens > 1 and elapsed > 0 else 0.0
+
+
+class Series:
+    """A growing array of (step, value) pairs."""
+
+    def __init__(self) -> None:
+        self._data = np.empty((2, 1024))
+        self.count = 0
+
+    def append(self, step: float, value: float) -> None:
+        if self.count == self._data.shape[1]:
+            self._data = np.concatenate((self._data, np.empty_like(self._data)), axis=1)
+        self._data[:, self.count] = step, value
+        self.count += 1
+
+    @property
+    def steps(self) -> np.ndarray:
+        return self._data[0, : self.count]
+
+    @property
+    def values(self) -> np.ndarray:
+        return self._data[1, : self.count]
+
+
+class RunModel:
+    """The run so far, from the snapshots given to `absorb` in order."""
+
+    def __init__(self, info: RunInfo) -> None:
+        self.info = info
+        self.snapshot: Snapshot | None = None
+        self.frame: Frame | None = None
+        self.losses = Series()
+        self.sweeps: list[SweepLoss] = []
+        self.stories: deque[Story] = deque(maxlen=STORIES)
+        self.history: dict[str, deque[float]] = {}
+        self.health: deque[float] = deque(maxlen=HISTORY)
+        self.busy = np.zeros(info.n_sms)
+        """Share of the last SAMPLE_S each SM spent inside tasks, 0..1."""
+        self.busy_history: deque[np.ndarray] = deque(maxlen=HISTORY)
+        self.family_share = np.zeros((info.n_sms, len(FAMILIES)))
+        """Share of each SM's task time by family since the start; rows add to 1 (or 0)."""
+        self._sampled_s = float("-inf")
+        self._op_ns: np.ndarray | None = None
+
+    @property
+    def state(self) -> str:
+        return self.snapshot.state if self.snapshot else "starting"
+
+    @property
+    def finished(self) -> bool:
+        return self.state in ("finished", "stopped", "aborted")
+
+    @property
+    def roles(self) -> np.ndarray:
+        return self.snapshot.roles if self.snapshot else np.zeros(0, np.uint32)
+
+    def role_counts(self) -> list[int]:
+        """SMs of each role, in the order of abi.ROLES."""
+        return np.bincount(self.roles, minlength=len(abi.ROLES))[: len(abi.ROLES)].tolist()
+
+    def absorb(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        for loss in snapshot.losses:
+            self.losses.append(loss.step, loss.loss)
+        self.sweeps.extend(snapshot.sweeps)
+        for token in snapshot.served:
+            self._add_token(token)
+        if snapshot.frames:
+            self.frame = snapshot.frames[-1]
+        if snapshot.seconds - self._sampled_s >= SAMPLE_S:
+            self._sample(snapshot)
+
+    def _add_token(self, token: ServedToken) -> None:
+        story = next((s for s in reversed(self.stories) if s.number == token.story), None)
+        if story is None:
+            story = Story(token.story, started_s=token.seconds)
+            self.stories.append(story)
+        story.prompted |= token.from_prompt
+        story.tokens += 1
+        story.version = token.version
+        story.last_s = token.seconds
+        if token.text:
+            story.pieces.append((token.text, token.seconds, token.from_prompt))
+            del story.pieces[:-STORY_PIECES]
+
+    def _sample(self, snapshot: Snapshot) -> None:
+        elapsed_ns = (snapshot.seconds - self._sampled_s) * 1e9
+        self._sampled_s = snapshot.seconds
+        values = {
+            "train": snapshot.train_tokens_per_s,
+            "step": snapshot.step_ms,
+            "serve": snapshot.served_per_s,
+            "doom": snapshot.frames_per_s,
+            **snapshot.device,
+        }
+        if self.losses.count:
+            values["loss"] = float(self.losses.values[-1])
+        if self.sweeps:
+            values[HELD_OUT_TILE] = self.sweeps[-1].loss
+        if self.frame is not None:
+            status = self.frame.status
+            values["frame"] = (int(status["render_ns"]) + int(status["think_ns"])) / 1e6
+            self.health.append(float(status["health"]))
+        for name, value in values.items():
+            self.history.setdefault(name, deque(maxlen=HISTORY)).append(float(value))
+        if snapshot.sms is not None:
+            self._sample_sms(snapshot.sms["op_ns"].astype(np.float64), elapsed_ns)
+
+    def _sample_sms(self, op_ns: np.ndarray, elapsed_ns: float) -> None:
+        if self._op_ns is not None and self._op_ns.shape == op_ns.shape:
+            spent = (op_ns - self._op_ns).sum(axis=1)
+            self.busy = np.clip(spent / elapsed_ns, 0.0, 1.0)
+            self.busy_history.append(self.busy)
+        self._op_ns = op_ns
+        families = np.zeros((op_ns.shape[0], len(FAMILIES)))
+        np.add.at(families.T, _FAMILY_OF_OP, op_ns.T)
+        total = families.sum(axis=1, keepdims=True)
+        self.family_share = np.divide(families, total, out=np.zeros_like(families), where=total > 0)

@@ -1,0 +1,38 @@
+"""What the command line may say about the terminal UI."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from ofa_tui.engine.protocol import Snapshot
+from ofa_tui.tui.colour import Depth
+
+
+class Recorder(Protocol):
+    """A recording in progress. Both methods may raise OfaError (a full disk, a folder gone)."""
+
+    def write(self, snapshot: Snapshot) -> None:
+        """Takes every snapshot in order."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class UiOptions:
+    recorder: Callable[[], Recorder] | None = None
+    """Opens a new recording for the key `r`; None hides the key."""
+    record_from_start: bool = False
+    theme: str = ""
+    """Name of a theme; empty: "contrast" where NO_COLOR is set, else "dark"."""
+    depth: Depth | None = None
+    """Colour depth; None: what the environment announces."""
+    reduced_motion: bool = False
+    """Repaint text once a second and the picture four times a second."""
+    screenshots: Path = field(default_factory=Path.cwd)
+    """Folder the screenshot key writes to."""
+    quadrants: bool | None = None
+    """Quarter blocks (True), half blocks (False) or whichever suits the pane's width (None)."""

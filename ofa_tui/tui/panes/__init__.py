@@ -1,0 +1,1 @@
+"""The panes: each module draws one, from the model into a grid."""

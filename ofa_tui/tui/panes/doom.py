@@ -1,0 +1,105 @@
+"""Pane 1: the game's picture, and what to say where there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ofa_tui.engine.protocol import Frame as DoomFrame
+from ofa_tui.tui.colour import Depth
+from ofa_tui.tui.draw import draw_frame
+from ofa_tui.tui.grid import Grid
+from ofa_tui.tui.layout import Frame
+from ofa_tui.tui.model import RunModel
+from ofa_tui.tui.panes.serve import wrap_spans
+from ofa_tui.tui.picture import GAMMAS, draw, fit
+from ofa_tui.tui.theme import Theme
+
+AMMO_OF_WEAPON = (None, 0, 1, 0, 3, 2, 2, None, 1)
+"""Index into `ammo` (bullets, shells, cells, rockets) for fist, pistol, shotgun, chaingun, rocket launcher, plasma
+rifle, BFG, chainsaw, super shotgun."""
+WEAPONS = (
+    "fist", "pistol", "shotgun", "chaingun", "rocket launcher", "plasma rifle", "BFG 9000", "chainsaw", "super shotgun",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PictureStyle:
+    depth: Depth
+    gamma_step: int
+    quadrants: bool | None
+
+
+def level_name(status: np.void) -> str:
+    """E1M1, or MAP01 where there are no episodes."""
+    if int(status["episode"]) == 0:
+        return f"MAP{int(status['map']):02d}"
+    return f"E{int(status['episode'])}M{int(status['map'])}"
+
+
+def ammo_text(status: np.void) -> str:
+    weapon = int(status["weapon"])
+    kind = AMMO_OF_WEAPON[weapon] if weapon < len(AMMO_OF_WEAPON) else None
+    return "-" if kind is None else str(int(status["ammo"][kind]))
+
+
+def paint_doom(
+    grid: Grid,
+    frame: Frame,
+    model: RunModel,
+    theme: Theme,
+    active: bool,
+    style: PictureStyle,
+    behaviour: str,
+    playing: bool,
+) -> None:
+    doom = model.frame
+    title = [("1 doom", theme.doom_text)]
+    subtitle: list[tuple[str, int]] = []
+    if doom is not None:
+        name = "manual" if playing else behaviour
+        title = [(f"1 doom · {level_name(doom.status)} · {name}", theme.doom_text)]
+        rate = model.snapshot.frames_per_s if model.snapshot else 0.0
+        status = doom.status
+        subtitle = [
+            (f"{rate:.1f} fps", theme.muted),
+            (f"  hp {int(status['health'])}  ammo {ammo_text(status)}  kills {int(status['kills'])}", theme.muted),
+        ]
+    inner = draw_frame(grid, frame, theme, title, subtitle, active=active)
+    if doom is None:
+        _paint_missing(grid, inner.x, inner.y, inner.width, inner.height, model, theme)
+        return
+    grid.fill(inner.x, inner.y, inner.width, inner.height, 0x000000 if theme.dark else theme.background)
+    columns, rows, source = fit(inner.width, inner.height)
+    picture = draw_frame_picture(doom, columns, rows, source, style)
+    grid.paste(picture, inner.x + (inner.width - columns) // 2, inner.y + (inner.height - rows) // 2)
+
+
+def draw_frame_picture(doom: DoomFrame, columns: int, rows: int, source: int, style: PictureStyle) -> Grid:
+    return draw(
+        doom.pixels,
+        doom.palette,
+        columns,
+        rows,
+        depth=style.depth,
+        gamma=GAMMAS[style.gamma_step % len(GAMMAS)],
+        quadrants=style.quadrants,
+        source=source,
+    )
+
+
+def _paint_missing(grid: Grid, x: int, y: int, width: int, height: int, model: RunModel, theme: Theme) -> None:
+    if model.info.games:
+        text = "waiting for the first frame"
+    else:
+        text = model.info.doom_missing or "No game runs: this run was started with doom=0."
+    room = max(10, min(width - 4, 64))
+    lines = wrap_spans([(text, theme.muted, False)], room)
+    heading = [] if model.info.games else [[("No Doom here", theme.doom_text, True)], []]
+    block = [*heading, *lines][: max(1, height)]
+    top = y + max(0, (height - len(block)) // 2)
+    for row, line in enumerate(block):
+        at = x + max(0, (width - room) // 2)
+        for piece, colour, bold in line:
+            at = grid.text(at, top + row, piece, colour, bold=bold, limit=max(0, x + width - at))

@@ -1,0 +1,117 @@
+"""Pane 5: who plays and which keys are down."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ofa_tui.tui.draw import draw_frame, sparkline
+from ofa_tui.tui.grid import Grid
+from ofa_tui.tui.layout import Frame
+from ofa_tui.tui.manual import BUTTON_FIRE, BUTTON_USE, BUTTON_WEAPON, TURN_RUN
+from ofa_tui.tui.model import RunModel
+from ofa_tui.tui.panes.doom import WEAPONS
+from ofa_tui.tui.theme import Theme
+
+TICS_PER_SECOND = 35
+
+
+def lit_keys(status: np.void) -> list[tuple[str, bool]]:
+    """The keyboard a person would need for the command of this tic, and which of its keys are down."""
+    forward, side, turn, buttons = (int(status[name]) for name in ("forward", "side", "turn", "buttons"))
+    if buttons & 0x80:  # a special code, not keys
+        buttons = 0
+    return [
+        ("W", forward > 0),
+        ("A", side < 0),
+        ("S", forward < 0),
+        ("D", side > 0),
+        ("", False),
+        ("←", turn > 0),
+        ("→", turn < 0),
+        ("", False),
+        ("FIRE", bool(buttons & BUTTON_FIRE)),
+        ("USE", bool(buttons & BUTTON_USE)),
+        ("WEAPON", bool(buttons & BUTTON_WEAPON)),
+    ]
+
+
+def angle_degrees(angle_bam: int) -> int:
+    """A binary angle (2**32 is a full circle, 0 is east) in whole degrees."""
+    return round(angle_bam * 360 / 2**32) % 360
+
+
+def paint_player(
+    grid: Grid,
+    frame: Frame,
+    model: RunModel,
+    theme: Theme,
+    active: bool,
+    behaviour: str,
+    playing: bool,
+    latch: bool,
+) -> None:
+    inner = draw_frame(grid, frame, theme, [("5 player", theme.doom_text)], active=active)
+    if model.frame is None:
+        text = "no game runs" if not model.info.games else "waiting for the first frame"
+        grid.text(inner.x, inner.y, text, theme.muted, limit=inner.width)
+        return
+    status = model.frame.status
+    lines = [
+        lambda y: _paint_keys(grid, inner.x, y, inner.width, status, theme),
+        lambda y: _paint_behaviour(grid, inner.x, y, inner.width, status, theme, behaviour, playing, latch),
+        lambda y: _paint_place(grid, inner.x, y, inner.width, status, theme),
+        lambda y: _paint_health(grid, inner.x, y, inner.width, model, theme),
+    ]
+    for row, paint in enumerate(lines[: inner.height]):
+        paint(inner.y + row)
+
+
+def _paint_keys(grid: Grid, x: int, y: int, width: int, status: np.void, theme: Theme) -> None:
+    end = x + width
+    for label, down in lit_keys(status):
+        text = f" {label} " if label else ""
+        if x + len(text) > end:
+            break
+        if label:
+            ink, back = (theme.background, theme.doom) if down else (theme.muted, theme.idle)
+            x = grid.text(x, y, text, ink, back, bold=down)
+        x += 1
+
+
+def _paint_behaviour(
+    grid: Grid, x: int, y: int, width: int, status: np.void, theme: Theme, behaviour: str, playing: bool, latch: bool
+) -> None:
+    end = x + width
+    if playing:
+        x = grid.text(x, y, "you play", theme.doom, bold=True)
+        help_text = f"  WASD arrows · f fires · Enter uses · Esc ends · l latch {'on' if latch else 'off'}"
+        grid.text(x, y, help_text, theme.muted, limit=end - x)
+        return
+    x = grid.text(x, y, behaviour, theme.doom, bold=True, limit=end - x)
+    weapon = int(status["weapon"])
+    parts = [
+        WEAPONS[weapon] if weapon < len(WEAPONS) else "",
+        f"turn {abs(int(status['turn'])) * 100 // TURN_RUN}%",
+        f"seen {int(status['sectors_seen'])}/{int(status['sectors_total'])}" if int(status["sectors_total"]) else "",
+        f"kills {int(status['kills'])}/{int(status['total_kills'])}",
+        f"stuck {int(status['stuck_tics']) / TICS_PER_SECOND:.1f} s",
+    ]
+    for part in filter(None, parts):
+        if x + 2 + len(part) > end:
+            break
+        x = grid.text(x + 2, y, part, theme.muted)
+
+
+def _paint_place(grid: Grid, x: int, y: int, width: int, status: np.void, theme: Theme) -> None:
+    position = f"x {int(status['x']) >> 16:,} y {int(status['y']) >> 16:,}"
+    text = (
+        f"seed {int(status['seed'])} · tic {int(status['tic']):,} · {position} ang {angle_degrees(int(status['angle']))}°"
+    )
+    grid.text(x, y, text, theme.muted, limit=width)
+
+
+def _paint_health(grid: Grid, x: int, y: int, width: int, model: RunModel, theme: Theme) -> None:
+    label = f" hp, last {len(model.health) // 2} s"
+    room = max(0, min(60, width - len(label)))
+    sparkline(grid, x, y, list(model.health), room, theme.doom, top=100.0)
+    grid.text(x + room, y, label, theme.muted, limit=max(0, width - room))

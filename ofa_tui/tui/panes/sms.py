@@ -1,0 +1,269 @@
+"""Pane 2: every SM's role and how busy it is. Hue = role, brightness = busy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ofa_tui import abi
+from ofa_tui.program.ops import OPS
+from ofa_tui.tui.colour import blend, luminance
+from ofa_tui.tui.draw import bar, draw_frame, sparkline
+from ofa_tui.tui.grid import Grid
+from ofa_tui.tui.layout import Box, Frame
+from ofa_tui.tui.model import FAMILIES, RunModel
+from ofa_tui.tui.theme import Theme
+
+_LETTERS = "·TSD"
+DETAIL_ROWS = 7
+
+
+@dataclass(frozen=True)
+class CellPlan:
+    """How n SMs share a box: `style` list (a row each), label (letter and share), block (two cells), half (1x½)."""
+
+    style: str
+    columns: int
+    cell_width: int
+    rows: int
+
+
+def plan_cells(count: int, width: int, height: int) -> CellPlan:
+    """The most telling style in which all SMs fit."""
+    if count <= height and width >= 30:
+        return CellPlan("list", 1, width, count)
+    if count <= 2 * height and width >= 100 and height > 1:
+        return CellPlan("list", 2, width // 2, -(-count // 2))
+    if height <= 1 and count * 6 <= width:
+        return CellPlan("label", count, min(14, width // count), 1)
+    for style, cell_width in (("label", 5), ("block", 2)):
+        columns = min(count, width // cell_width)
+        if columns and columns * height >= count and height > 1:
+            rows = -(-count // columns)
+            # Even rows: 132 SMs in room for 24 columns become 6 rows of 22.
+            even = -(-count // rows)
+            if style == "label" and rows == height and even * rows >= count:
+                columns = even
+            elif style == "block":
+                rows = max(rows, min(height, 4))
+                columns = -(-count // rows)
+            return CellPlan(style, columns, cell_width, -(-count // columns))
+    return CellPlan("half", max(1, min(width, -(-count // max(1, 2 * height)))), 1, height)
+
+
+def cell_at(plan: CellPlan, count: int, x: int, y: int) -> int | None:
+    """SM drawn at cell (x, y) of the box."""
+    column = x // plan.cell_width
+    row = y * 2 if plan.style == "half" else y
+    if column >= plan.columns or y >= max(plan.rows, 1):
+        return None
+    index = column * plan.rows + row if plan.style == "list" else row * plan.columns + column
+    return index if index < count else None
+
+
+def moved(plan: CellPlan, count: int, selected: int | None, dx: int, dy: int) -> int:
+    """Selection after an arrow key."""
+    if selected is None:
+        return 0
+    if plan.style == "list":
+        step = dx * plan.rows + dy
+    else:
+        step = dx + dy * plan.columns
+    target = selected + step
+    return target if 0 <= target < count else selected
+
+
+def legend(model: RunModel, theme: Theme, *, short: bool = False) -> list[tuple[str, int]]:
+    pieces: list[tuple[str, int]] = []
+    counts = model.role_counts()
+    for role, name in ((abi.TRAIN, "train"), (abi.SERVE, "serve"), (abi.DOOM, "doom"), (abi.IDLE, "idle")):
+        if not counts[role] and (role == abi.IDLE or short):
+            continue
+        if short:
+            pieces.append((f" {_LETTERS[role]}{counts[role]}", theme.role_text(role)))
+        else:
+            pieces += [("  ■ " if pieces else "■ ", theme.role(role) if role else theme.muted), (f"{name} ", theme.muted)]
+            pieces.append((f"{counts[role]}", theme.text))
+    return pieces
+
+
+def shade(theme: Theme, role: int, busy: float) -> int:
+    """Background of an SM's cell."""
+    if role == abi.IDLE:
+        return theme.idle
+    return blend(blend(theme.background, theme.role(role), 0.25), theme.role(role), 0.05 + 0.95 * busy)
+
+
+def task_line(model: RunModel, sm: int) -> str:
+    """What an SM is doing right now."""
+    snapshot = model.snapshot
+    if snapshot is None or snapshot.sms is None:
+        return ""
+    status = snapshot.sms[sm]
+    opcode = int(status["opcode"])
+    if opcode >= len(OPS):
+        return "between tasks" if int(status["phase"]) else "idle"
+    verb = "waits to run" if int(status["phase"]) == 1 else "runs"
+    return f"{verb} {OPS[opcode].name} (task {int(status['task']):,} of iteration {int(status['iteration']):,})"
+
+
+def top_families(model: RunModel, sm: int, limit: int) -> list[tuple[str, float]]:
+    """(family, share of the SM's task time), largest first."""
+    shares = model.family_share[sm]
+    order = np.argsort(-shares)[:limit]
+    return [(FAMILIES[i], float(shares[i])) for i in order if shares[i] >= 0.005]
+
+
+def cells_box(inner: Box, selected: int | None, zoomed: bool) -> Box:
+    """The part of the pane the cells take; the rest is the selected SM's detail."""
+    if zoomed and selected is not None and inner.height >= DETAIL_ROWS + 4:
+        return inner._replace(height=inner.height - DETAIL_ROWS - 1)
+    return inner
+
+
+def paint_sms(
+    grid: Grid, frame: Frame, model: RunModel, theme: Theme, active: bool, selected: int | None, zoomed: bool
+) -> Box:
+    """Returns the box of the cells, for the mouse."""
+    count = model.info.n_sms
+    if not frame.top:
+        return _paint_strip(grid, model, theme, selected)
+    subtitle = legend(model, theme)
+    if selected is not None and not zoomed:
+        subtitle = _selected_line(model, theme, selected, grid.width - 6)
+    inner = draw_frame(grid, frame, theme, [("2 SMs", theme.bright)], subtitle, active=active)
+    box = cells_box(inner, selected, zoomed)
+    plan = plan_cells(count, box.width, box.height)
+    _paint_cells(grid, box, plan, model, theme, selected)
+    if box.height < inner.height and selected is not None:
+        top = box.y + box.height
+        _paint_detail(grid, inner._replace(y=top, height=inner.height - box.height), model, theme, selected)
+    return box
+
+
+def _selected_line(model: RunModel, theme: Theme, sm: int, room: int) -> list[tuple[str, int]]:
+    role = int(model.roles[sm]) if sm < len(model.roles) else 0
+    pieces = [(f"SM {sm} {abi.ROLES[role]}", theme.role_text(role))]
+    used = len(pieces[0][0])
+    doing = task_line(model, sm).split(" (")[0]
+    shares = " ".join(f"{name} {share:.0%}" for name, share in top_families(model, sm, 3))
+    for text in (f" {doing}", f" · {shares}" if shares else "", " · Enter: role"):
+        if text and used + len(text) <= room:
+            pieces.append((text, theme.muted))
+            used += len(text)
+    return pieces
+
+
+def _paint_strip(grid: Grid, model: RunModel, theme: Theme, selected: int | None) -> Box:
+    """All SMs in one row, counts at its right end."""
+    counts = legend(model, theme, short=True)
+    width = grid.width - sum(len(text) for text, _ in counts) - 2
+    grid.fill(0, 0, grid.width, 1, theme.panel)
+    box = Box(1, 0, max(1, width), 1)
+    plan = plan_cells(model.info.n_sms, box.width, 1)
+    _paint_cells(grid, box, plan, model, theme, selected)
+    x = box.x + box.width
+    for text, colour in counts:
+        x = grid.text(x, 0, text, colour)
+    return box
+
+
+def _paint_cells(
+    grid: Grid, box: Box, plan: CellPlan, model: RunModel, theme: Theme, selected: int | None
+) -> None:
+    roles = model.roles
+    count = min(len(roles), model.info.n_sms)
+    if plan.style == "half":
+        _paint_halves(grid, box, plan, model, theme, selected)
+        return
+    for sm in range(count):
+        role, busy = int(roles[sm]), float(model.busy[sm])
+        if plan.style == "list":
+            column, row = divmod(sm, plan.rows)
+        else:
+            row, column = divmod(sm, plan.columns)
+        x, y = box.x + column * plan.cell_width, box.y + row
+        if plan.style == "list":
+            _paint_row(grid, x, y, plan.cell_width, model, theme, sm, sm == selected)
+            continue
+        back = shade(theme, role, busy)
+        ink = theme.background if luminance(np.array(back)) > 90 else theme.text
+        if not theme.dark:
+            ink = theme.bright
+        if plan.style == "block":
+            grid.text(x, y, "█▉", back, theme.background)
+            if sm == selected:
+                grid.text(x, y, "◆", ink, back)
+            continue
+        room = plan.cell_width - 1
+        share = "   ·" if role == abi.IDLE else f"{_LETTERS[role]}{round(100 * busy):3d}"
+        if room >= 9:
+            share = f"{sm} {_LETTERS[role]} {round(100 * busy):3d}%"
+        text = share[:room].center(room)
+        grid.text(x, y, text, ink if sm != selected else back, back if sm != selected else theme.bright, bold=sm == selected)
+
+
+def _paint_halves(
+    grid: Grid, box: Box, plan: CellPlan, model: RunModel, theme: Theme, selected: int | None
+) -> None:
+    count = min(len(model.roles), model.info.n_sms)
+    colours = [shade(theme, int(model.roles[sm]), float(model.busy[sm])) for sm in range(count)]
+    if selected is not None and selected < count:
+        colours[selected] = theme.bright
+    for row in range(box.height):
+        for column in range(plan.columns):
+            top, bottom = 2 * row * plan.columns + column, (2 * row + 1) * plan.columns + column
+            if top < count:
+                low = colours[bottom] if bottom < count else theme.panel
+                grid.text(box.x + column, box.y + row, "▀", colours[top], low)
+
+
+def _paint_row(
+    grid: Grid, x: int, y: int, width: int, model: RunModel, theme: Theme, sm: int, selected: bool
+) -> None:
+    """One SM as a line: number, role, bar, share, task, history."""
+    role, busy = int(model.roles[sm]), float(model.busy[sm])
+    end = x + width - 1
+    hue = theme.role(role) if role else theme.muted
+    at = grid.text(x, y, "▸" if selected else " ", theme.bright)
+    at = grid.text(at, y, f"{sm:<2d} ", theme.bright if selected else theme.muted, bold=selected)
+    at = grid.text(at, y, f"{abi.ROLES[role]:<6s}", theme.role_text(role), bold=True)
+    bar_width = max(8, min(28, width // 3))
+    bar(grid, at, y, bar_width, busy, shade(theme, role, 0.35 + 0.65 * busy) if role else hue, theme.idle)
+    at = grid.text(at + bar_width, y, f" {round(100 * busy):3d}%", theme.text)
+    history_width = min(30, width - (at - x) - 24)
+    task = task_line(model, sm).split(" (")[0]
+    room = end - at - 2 - (history_width + 1 if history_width >= 8 else 0)
+    if room >= 8:
+        grid.text(at + 2, y, task, theme.muted, limit=room)
+    if history_width >= 8:
+        values = [float(sample[sm]) for sample in list(model.busy_history)[-history_width:]]
+        if values:
+            # A fixed top of 1 keeps the rows comparable.
+            sparkline(grid, end - history_width, y, values, history_width, blend(hue, theme.background, 0.35), top=1.0)
+
+
+def _paint_detail(grid: Grid, box: Box, model: RunModel, theme: Theme, sm: int) -> None:
+    """The selected SM: task, waiting, history and where its time went."""
+    role = int(model.roles[sm]) if sm < len(model.roles) else 0
+    grid.text(box.x, box.y, "─" * box.width, theme.border)
+    x = grid.text(box.x + 1, box.y + 1, f"SM {sm} ", theme.bright, bold=True)
+    x = grid.text(x, box.y + 1, abi.ROLES[role], theme.role_text(role), bold=True)
+    x = grid.text(x, box.y + 1, f"  {task_line(model, sm)}", theme.text, limit=box.x + box.width - x)
+    status = model.snapshot.sms[sm] if model.snapshot and model.snapshot.sms is not None else None
+    if status is not None:
+        text = f"{int(status['tasks_done']):,} tasks done · {int(status['wait_ns']) / 1e9:.1f} s waiting · Enter changes its role"
+        grid.text(box.x + 1, box.y + 2, text, theme.muted, limit=box.width - 1)
+    rows = box.height - 3
+    for row, (name, share) in enumerate(top_families(model, sm, rows)):
+        y = box.y + 3 + row
+        grid.text(box.x + 1, y, f"{name:<14s}", theme.text)
+        bar(grid, box.x + 16, y, max(4, min(40, box.width // 2 - 24)), share, theme.role(role), theme.idle)
+        grid.text(box.x + 17 + max(4, min(40, box.width // 2 - 24)), y, f"{share:5.1%}", theme.muted)
+    width = box.width // 2 - 4
+    values = [float(sample[sm]) for sample in list(model.busy_history)[-width:]]
+    if width >= 10 and values:
+        left = box.x + box.width - width - 1
+        sparkline(grid, left, box.y + 3, values, width, theme.role(role), rows=rows - 1, top=1.0)
+        grid.text(left, box.y + box.height - 1, f"busy, last {len(values) // 2} s".rjust(width), theme.muted)

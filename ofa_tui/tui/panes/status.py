@@ -1,0 +1,185 @@
+"""Header line, telemetry tiles and footer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ofa_tui.tui.actions import Action
+from ofa_tui.tui.draw import duration, short, sparkline
+from ofa_tui.tui.grid import Grid
+from ofa_tui.tui.layout import SizeClass
+from ofa_tui.tui.model import HELD_OUT_TILE, RunModel
+from ofa_tui.tui.theme import Theme
+
+_SHOW = {"space": "space", "escape": "Esc", "enter": "Enter", "left": "←", "right": "→", "up": "↑", "down": "↓"}
+
+
+def show_key(key: str) -> str:
+    """A key as footer and help write it."""
+    return _SHOW.get(key, key)
+
+
+def short_device(device: str) -> str:
+    """The telling part of a device name: "EPYC 9B14 (2 cores)", "H200"."""
+    for noise in ("NVIDIA ", "AMD ", "Intel(R) ", "(R)", "(TM)", " Processor", " CPU"):
+        device = device.replace(noise, " " if noise.endswith(")") else "")
+    return " ".join(device.split())
+
+
+@dataclass(frozen=True)
+class HeaderState:
+    """What the header shows beside the model."""
+
+    link_fps: float
+    open_loop: bool
+    recording: bool
+    playing: bool
+
+
+def paint_header(grid: Grid, model: RunModel, theme: Theme, kind: SizeClass, state: HeaderState) -> None:
+    grid.fill(0, 0, grid.width, 1, theme.panel)
+    x = grid.text(0, 0, " ofa-tui ", theme.background, theme.bright, bold=True)
+    right: list[tuple[str, int, bool]] = []
+    if state.playing:
+        right += [("MANUAL ", theme.doom, True)]
+    if state.recording:
+        right += [("● REC", theme.doom, True), ("  ", theme.muted, False)]
+    unit = "fps link" if kind is not SizeClass.NARROW and kind is not SizeClass.SINGLE else "fps"
+    pace = "~" if state.open_loop else ""
+    right += [(f"{pace}{state.link_fps:.0f} {unit} ", theme.muted, False)]
+    start = grid.width - sum(len(text) for text, _, _ in right)
+    if start > x:
+        at = start
+        for text, colour, bold in right:
+            at = grid.text(at, 0, text, colour, bold=bold)
+    else:
+        start = grid.width
+    x = grid.text(x + 1, 0, f" {model.info.preset}", theme.bright, bold=True, limit=max(0, start - x - 1))
+    for text, colour in _header_parts(model, theme, kind):
+        if x + len(text) + 2 > start:
+            break
+        x = grid.text(x, 0, text, colour)
+
+
+def _header_parts(model: RunModel, theme: Theme, kind: SizeClass) -> list[tuple[str, int]]:
+    info, snapshot = model.info, model.snapshot
+    done = snapshot.steps_done if snapshot else 0
+    share = f" {100 * done // info.steps}%" if info.steps else ""
+    dot = ("  ·  ", theme.muted) if kind is SizeClass.WIDE or kind is SizeClass.MEDIUM else (" · ", theme.muted)
+    total = f"/{info.steps:,}" if kind is SizeClass.WIDE or kind is SizeClass.MEDIUM else ""
+    parts = [(f"  step {done:,}{total}{share}", theme.muted)]
+    parts += [dot, (duration(snapshot.seconds if snapshot else 0), theme.muted)]
+    if model.state != "running":
+        colour = theme.error if model.state == "aborted" else theme.warning
+        parts += [dot, (model.state, colour)]
+    if kind is SizeClass.WIDE:
+        parts += [dot, ("1 launch, resident", theme.muted)]
+    elif kind is SizeClass.MEDIUM:
+        parts += [dot, ("1 launch", theme.muted)]
+    if kind in (SizeClass.WIDE, SizeClass.MEDIUM):
+        sms = f" {info.n_sms} SM" if info.backend == "cuda" else f" · {info.n_sms} virtual SMs"
+        parts += [dot, (short_device(info.device) + (sms if kind is SizeClass.WIDE else ""), theme.muted)]
+    return parts
+
+
+@dataclass(frozen=True)
+class Tile:
+    key: str
+    label: str
+    value: str
+    unit: str
+    colour: int
+    text: int
+
+
+def tiles(model: RunModel, theme: Theme) -> list[Tile]:
+    """All tiles that have something to show, most important first."""
+    snapshot = model.snapshot
+    device = snapshot.device if snapshot else {}
+
+    def latest(key: str) -> float | None:
+        values = model.history.get(key)
+        return values[-1] if values else None
+
+    out: list[Tile] = []
+
+    def add(key: str, label: str, unit: str, colour: int, text: int, form: str = "") -> None:
+        value = latest(key)
+        if value is not None:
+            out.append(Tile(key, label, format(value, form) if form else short(value), unit, colour, text))
+
+    add("train", "train", "tok/s", theme.train, theme.train_text)
+    add("step", "step", "ms", theme.train, theme.train_text)
+    add("loss", "loss", "", theme.train, theme.train_text, ".3f")
+    add(HELD_OUT_TILE, "val", "", theme.train, theme.train_text, ".3f")
+    add("serve", "serve", "tok/s", theme.serve, theme.serve_text)
+    if snapshot:
+        model_version = f"v{snapshot.version:,}"
+        out.append(Tile("serve", "weights", model_version, "", theme.serve, theme.serve_text))
+    if model.info.games:
+        add("doom", "doom", "fps", theme.doom, theme.doom_text, ".1f")
+        add("frame", "frame", "ms", theme.doom, theme.doom_text, ".2f")
+    if "power_w" in device:
+        add("power_w", "power", "W", theme.machine, theme.bright, ".0f")
+    if "cpu_percent" in device:
+        add("cpu_percent", "cpu", "%", theme.machine, theme.bright, ".0f")
+    if "rss_bytes" in device:
+        value = device["rss_bytes"] / 2**30
+        out.append(Tile("rss_bytes", "memory", f"{value:.2f}", "GB", theme.machine, theme.bright))
+    if "temperature_c" in device:
+        add("temperature_c", "temp", "°C", theme.machine, theme.bright, ".0f")
+    return out
+
+
+def paint_tiles(grid: Grid, model: RunModel, theme: Theme, kind: SizeClass) -> None:
+    grid.fill(0, 0, grid.width, min(grid.height, 2), theme.panel)
+    shown = tiles(model, theme)
+    if grid.height == 1:
+        x = 1
+        for tile in shown:
+            unit = tile.unit if tile.key in ("train", "step", "power_w") else tile.label
+            if tile.key == "doom":
+                unit = "fps"
+            if tile.label == "weights" or x + len(tile.value) + len(unit) + 2 > grid.width:
+                continue
+            x = grid.text(x, 0, tile.value, tile.text, bold=True)
+            x = grid.text(x + 1, 0, unit, theme.muted) + 2
+        return
+    wide = kind is SizeClass.WIDE
+    if not wide:
+        shown = [tile for tile in shown if tile.key not in ("step", "frame")]
+    count = min(len(shown), 10 if wide else 8)
+    if not count:
+        return
+    width = grid.width / count
+    for index, tile in enumerate(shown[:count]):
+        left = round(index * width) + 1
+        room = round((index + 1) * width) - left - 1
+        x = grid.text(left, 0, tile.label, theme.muted, limit=room)
+        x = grid.text(x + 1, 0, tile.value, tile.text, bold=True, limit=left + room - x - 1)
+        if wide:
+            grid.text(x + 1, 0, tile.unit, theme.muted, limit=max(0, left + room - x - 1))
+        history = model.history.get(tile.key, ())
+        if tile.label != "weights":
+            sparkline(grid, left, 1, list(history), room, tile.colour, zero=tile.key not in ("loss", HELD_OUT_TILE))
+        else:
+            share = model.snapshot.steps_done / model.info.steps if model.snapshot and model.info.steps else 0
+            grid.text(left, 1, "▁" * room, theme.idle)
+            grid.text(left, 1, "▁" * round(min(1.0, share) * room), tile.colour)
+
+
+def paint_footer(grid: Grid, theme: Theme, actions: Iterable[Action], message: Sequence[tuple[str, int]] = ()) -> None:
+    """Keys, as many as fit; a message takes their place while there is one."""
+    grid.fill(0, 0, grid.width, 1, theme.panel)
+    x = 1
+    if message:
+        for text, colour in message:
+            x = grid.text(x, 0, text, colour, limit=max(0, grid.width - 1 - x))
+        return
+    for action in actions:
+        keys = action.footer_keys or show_key(action.keys[0])
+        if x + len(keys) + len(action.label) + 1 > grid.width:
+            break
+        x = grid.text(x, 0, keys, theme.key, bold=True)
+        x = grid.text(x + 1, 0, action.label, theme.muted) + 2

@@ -1,0 +1,237 @@
+"""The loss curve in braille dots: envelope, smoothed line, held-out markers, round ticks. Pure geometry and drawing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ofa_tui.tui.colour import blend
+from ofa_tui.tui.grid import Grid
+from ofa_tui.tui.layout import Box
+from ofa_tui.tui.theme import Theme
+
+_BITS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]], np.uint32)
+"""Braille bit of the dot in row 0..3, column 0..1 (Unicode 15, section 21.1)."""
+_NICE = ((1, 10), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7), (1, 1.2, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8))
+MIN_SPAN = 8.0
+"""Fewest steps the window can be zoomed to."""
+
+
+@dataclass(frozen=True)
+class PlotView:
+    """Which part of the curve shows. `span` 0 is everything; `end` 0 follows the newest step."""
+
+    log: bool = True
+    span: float = 0.0
+    end: float = 0.0
+
+    def window(self, first: float, last: float) -> tuple[float, float]:
+        """First and last step shown, for data from `first` to `last`."""
+        end = min(self.end, last) if self.end else last
+        start = max(first, end - self.span) if self.span else first
+        return start, max(end, start + 1.0)
+
+    def zoomed(self, factor: float, first: float, last: float) -> PlotView:
+        """Shows `factor` as many steps, around the window's middle (or its end while it follows)."""
+        start, end = self.window(first, last)
+        span = max(MIN_SPAN, (end - start) * factor)
+        if span >= last - first:
+            return replace(self, span=0.0, end=0.0)
+        if not self.end:
+            return replace(self, span=span)
+        middle = (start + end) / 2
+        return replace(self, span=span, end=min(last, middle + span / 2))
+
+    def panned(self, share: float, first: float, last: float) -> PlotView:
+        """Moves by `share` of the window; at the newest step it follows again."""
+        if not self.span:
+            return self
+        start, end = self.window(first, last)
+        moved = max(first + self.span, end + share * (end - start))
+        return replace(self, end=0.0 if moved >= last else moved)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Maps values to 0 (low end) .. 1 (high end)."""
+
+    low: float
+    high: float
+    log: bool
+
+    def place(self, values: np.ndarray) -> np.ndarray:
+        if self.log:
+            span = math.log(self.high / self.low)
+            return np.log(np.maximum(values, 1e-12) / self.low) / span
+        return (values - self.low) / (self.high - self.low)
+
+
+def value_axis(low: float, high: float, log: bool) -> Axis:
+    """An axis that holds low..high with a little air; log only where all is positive."""
+    log = log and low > 0
+    if log:
+        pad = max(1.03, (high / low) ** 0.04)
+        return Axis(low / pad, high * pad, True)
+    pad = max(0.02 * max(abs(high), 1e-3), 0.04 * (high - low))
+    return Axis(low - pad, high + pad, False)
+
+
+def ticks(axis: Axis, rows: int) -> list[float]:
+    """The most round values that stay at least three rows apart (two where there are few rows)."""
+    room = max(2, rows // (3 if rows > 8 else 2))
+    best: list[float] = []
+    if axis.log and axis.high / axis.low > 1.6:
+        decades = range(math.floor(math.log10(axis.low)), math.ceil(math.log10(axis.high)) + 1)
+        for nice in _NICE:
+            found = sorted({m * 10.0**d for d in decades for m in nice if axis.low <= m * 10.0**d <= axis.high})
+            places = axis.place(np.array(found)) * rows
+            if len(found) > max(room, len(best)) or (len(found) > 1 and np.diff(places).min() < 2.0):
+                break
+            best = found
+        if len(best) >= 2:
+            return best
+    step = nice_step((axis.high - axis.low) / room)
+    first = math.ceil(axis.low / step)
+    return [k * step for k in range(first, math.floor(axis.high / step) + 1)]
+
+
+def nice_step(minimum: float) -> float:
+    """Smallest of 1, 2, 5 x 10^n that is at least `minimum`."""
+    scale = 10.0 ** math.floor(math.log10(max(minimum, 1e-9)))
+    return next(m * scale for m in (1, 2, 5, 10) if m * scale >= minimum * 0.999999)
+
+
+def tick_label(value: float) -> str:
+    return f"{value:.2f}" if value < 100 else f"{value:.0f}"
+
+
+def step_label(step: float) -> str:
+    if step < 1000:
+        return f"{step:.0f}"
+    thousands = step / 1000
+    return f"{thousands:.0f}k" if abs(thousands - round(thousands)) < 1e-6 else f"{thousands:.1f}k"
+
+
+def column_bounds(columns: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(columns that hold a value, their min, max, mean); `columns` ascends."""
+    starts = np.flatnonzero(np.r_[True, columns[1:] != columns[:-1]])
+    counts = np.diff(np.r_[starts, len(columns)])
+    return (
+        columns[starts],
+        np.minimum.reduceat(values, starts),
+        np.maximum.reduceat(values, starts),
+        np.add.reduceat(values, starts) / counts,
+    )
+
+
+def smooth(values: np.ndarray, width: int) -> np.ndarray:
+    """Centred moving average over `width` (odd) columns, narrower towards the ends."""
+    if width < 3 or len(values) < 3:
+        return values
+    sums = np.r_[0.0, np.cumsum(values)]
+    at = np.arange(len(values))
+    reach = np.minimum(np.minimum(at, len(values) - 1 - at), width // 2)
+    return (sums[at + reach + 1] - sums[at - reach]) / (2 * reach + 1)
+
+
+def curve_dots(
+    steps: np.ndarray, values: np.ndarray, start: float, end: float, axis: Axis, width: int, height: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(envelope, line): bool [height, width] dots, row 0 at the top. `steps` ascends."""
+    envelope, line = np.zeros((height, width), bool), np.zeros((height, width), bool)
+    shown = (steps >= start) & (steps <= end) & np.isfinite(values)
+    if not shown.any():
+        return envelope, line
+    at = ((steps[shown] - start) / (end - start) * (width - 1) + 0.5).astype(np.int64)
+    places = axis.place(values[shown])
+    columns, low, high, mean = column_bounds(at, places)
+
+    def rows(share: np.ndarray) -> np.ndarray:
+        return np.clip(np.rint((1 - share) * (height - 1)), 0, height - 1).astype(np.int64)
+
+    row = np.arange(height)[:, None]
+    envelope[:, columns] = (row >= rows(high)) & (row <= rows(low))
+    every = np.arange(columns[0], columns[-1] + 1)
+    path = rows(smooth(np.interp(every, columns, mean), max(1, width // 28) | 1))
+    before = np.r_[path[:1], path[:-1]]
+    # A steep piece spans all rows from the column before, so that the line has no holes.
+    top = np.where(path < before, path, np.minimum(path, before + 1))
+    bottom = np.where(path > before, path, np.maximum(path, before - 1))
+    line[:, every] = (row >= top) & (row <= bottom)
+    return envelope, line
+
+
+def braille(dots: np.ndarray) -> np.ndarray:
+    """u4 [h / 4, w / 2] bit sets of bool [h, w] dots."""
+    height, width = dots.shape
+    blocks = dots.reshape(height // 4, 4, width // 2, 2)
+    return (blocks * _BITS[:, None, :]).sum(axis=(1, 3)).astype(np.uint32)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A training curve: `steps` ascending, `values` in nats; held-out points beside it."""
+
+    steps: np.ndarray
+    values: np.ndarray
+    held_out_steps: np.ndarray
+    held_out: np.ndarray
+
+
+def draw_curve(grid: Grid, box: Box, curve: Curve, view: PlotView, theme: Theme) -> None:
+    """Draws axes, curve and markers into `box` of the grid."""
+    gutter = 6
+    width, height = box.width - gutter - 1, box.height - 2
+    if width < 8 or height < 3 or not len(curve.steps):
+        message = "waiting for the first step" if not len(curve.steps) else "too small for a curve"
+        grid.text(box.x + 1, box.y + box.height // 2, message, theme.muted, limit=box.width - 1)
+        return
+    start, end = view.window(float(curve.steps[0]), float(curve.steps[-1]))
+    inside = curve.values[(curve.steps >= start) & (curve.steps <= end)]
+    inside = inside[np.isfinite(inside)]
+    marks = (curve.held_out_steps >= start) & (curve.held_out_steps <= end) & np.isfinite(curve.held_out)
+    everything = np.r_[inside, curve.held_out[marks]]
+    if not len(everything):
+        grid.text(box.x + 1, box.y + box.height // 2, "no finite loss here", theme.error, limit=box.width - 1)
+        return
+    axis = value_axis(float(everything.min()), float(everything.max()), view.log)
+    left, top = box.x + gutter + 1, box.y
+    _draw_axes(grid, left, top, width, height, axis, start, end, theme)
+    envelope, line = curve_dots(curve.steps, curve.values, start, end, axis, width * 2, height * 4)
+    env_bits, line_bits = braille(envelope), braille(line)
+    bits = np.where(line_bits > 0, line_bits, env_bits)
+    area = (slice(top, top + height), slice(left, left + width))
+    drawn = bits > 0
+    grid.char[area][drawn] = 0x2800 + bits[drawn]
+    dim = blend(theme.train, theme.background, 0.62)
+    grid.fg[area][drawn] = np.where(line_bits > 0, theme.train, dim)[drawn]
+    for step, value in zip(curve.held_out_steps[marks], curve.held_out[marks], strict=True):
+        x = left + round((step - start) / (end - start) * (width - 1))
+        y = top + round(float(1 - axis.place(np.array(value))) * (height - 1))
+        grid.text(x, min(top + height - 1, max(top, y)), "◆", theme.held_out)
+
+
+def _draw_axes(
+    grid: Grid, left: int, top: int, width: int, height: int, axis: Axis, start: float, end: float, theme: Theme
+) -> None:
+    for y in range(height):
+        grid.text(left - 1, top + y, "│", theme.border)
+    for value in ticks(axis, height):
+        y = top + round(float(1 - axis.place(np.array(value))) * (height - 1))
+        label = tick_label(value)
+        grid.text(left - 1 - len(label), y, label, theme.muted)
+        grid.text(left - 1, y, "┤", theme.border)
+    base = top + height
+    grid.text(left - 1, base, "└" + "─" * width, theme.border)
+    step = nice_step(max(1.0, (end - start) / max(1, width // 12)))
+    number = math.ceil(start / step)
+    while number * step <= end:
+        value = number * step
+        x = left + round((value - start) / (end - start) * (width - 1))
+        label = step_label(value)
+        at = min(max(left - 1, x - len(label) // 2), left + width - len(label))
+        grid.text(x, base, "┬", theme.border)
+        grid.text(at, base + 1, label, theme.muted)
+        number += 1

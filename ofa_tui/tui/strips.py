@@ -1,0 +1,103 @@
+"""The one place that leans on Textual's internals: rows of a Grid as strips that are already terminal bytes.
+
+Textual asks a widget for strips, cuts them where widgets overlap, and calls `render` on what is left. An
+`EncodedStrip` answers `render` with bytes made in advance and builds its segments only when someone cuts, filters
+or exports it. `supported()` checks what this needs of Textual; where it fails, panes use plain strips.
+"""
+
+from __future__ import annotations
+
+import inspect
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from rich.color import Color
+from rich.color_triplet import ColorTriplet
+from rich.console import Console
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from ofa_tui.tui.colour import Depth
+from ofa_tui.tui.encode import encode_rows
+from ofa_tui.tui.grid import BOLD, Grid
+
+
+@lru_cache(maxsize=8192)
+def _style(fg: int, bg: int, attr: int) -> Style:
+    return Style.from_color(
+        Color.from_triplet(ColorTriplet(fg >> 16, fg >> 8 & 255, fg & 255)),
+        Color.from_triplet(ColorTriplet(bg >> 16, bg >> 8 & 255, bg & 255)),
+    ) + Style(bold=bool(attr & BOLD))
+
+
+def row_segments(grid: Grid, y: int) -> list[Segment]:
+    """Row `y` as Rich segments, one per run of equal style."""
+    char, fg, bg, attr = grid.char[y], grid.fg[y], grid.bg[y], grid.attr[y]
+    if not grid.width:
+        return []
+    differs = (fg[1:] != fg[:-1]) | (bg[1:] != bg[:-1]) | (attr[1:] != attr[:-1])
+    edges = [0, *(np.flatnonzero(differs & (char[1:] != 0)) + 1).tolist(), grid.width]
+    codes = char.tolist()
+    return [
+        Segment("".join(chr(c) for c in codes[a:b] if c), _style(int(fg[a]), int(bg[a]), int(attr[a])))
+        for a, b in pairwise(edges)
+    ]
+
+
+class EncodedStrip(Strip):
+    """A strip whose bytes are ready; its segments are made on demand from the grid it came from."""
+
+    __slots__ = ("_encoded", "_grid", "_made", "_row")
+
+    def __init__(self, grid: Grid, row: int, encoded: str) -> None:
+        self._grid, self._row, self._encoded = grid, row, encoded
+        self._made: list[Segment] | None = None
+        super().__init__((), grid.width)
+
+    @property
+    def _segments(self) -> list[Segment]:  # type: ignore[override]
+        if self._made is None:
+            self._made = row_segments(self._grid, self._row)
+        return self._made
+
+    @_segments.setter
+    def _segments(self, value: list[Segment]) -> None:
+        """The base class assigns its (empty) list here; ours are made later."""
+
+    def render(self, console: Console) -> str:
+        return self._encoded
+
+
+def encoded_strips(grid: Grid, depth: Depth) -> list[Strip]:
+    """Every row of `grid`, encoded for a terminal of that depth."""
+    return [EncodedStrip(grid, y, text) for y, text in enumerate(encode_rows(grid, depth))]
+
+
+def plain_strips(grid: Grid) -> list[Strip]:
+    """The slow path: ordinary strips."""
+    return [Strip(row_segments(grid, y), grid.width) for y in range(grid.height)]
+
+
+@lru_cache(maxsize=1)
+def supported() -> bool:
+    """Whether Textual still works the way EncodedStrip needs: lazily read segments, `render(console)`, exact cuts."""
+    try:
+        from textual._compositor import ChopsUpdate, LayoutUpdate
+
+        source = inspect.getsource(ChopsUpdate.render_segments) + inspect.getsource(LayoutUpdate.render_segments)
+        grid = Grid(4, 1, 0xFFFFFF, 0)
+        strip: Any = encoded_strips(grid, Depth.TRUECOLOR)[0]
+        whole = strip.divide([4])
+        cut = strip.divide([2, 4])
+        return (
+            "strip.render(console)" in source
+            and whole == [strip]
+            and [s.cell_length for s in cut] == [2, 2]
+            and strip.text == "    "
+            and strip.crop(1, 3).cell_length == 2
+        )
+    except (ImportError, AttributeError, TypeError, OSError, ValueError):
+        return False

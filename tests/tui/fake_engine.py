@@ -1,0 +1,263 @@
+"""An engine that invents a plausible run: a corridor to walk through, a falling loss, stories, busy SMs."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ofa_tui import abi
+from ofa_tui.engine.protocol import AppliedEvent, Event, Frame, RunInfo, ServedToken, Snapshot, StepLoss, SweepLoss
+from ofa_tui.errors import OfaError
+from ofa_tui.program.ops import OPCODES
+
+STORY = (
+    "The old mill stood at the edge of the river, its wheel turning slowly in the cold morning light. Nobody in the"
+    " village could remember who had built it, or why the grain it ground always came out a little sweeter than it"
+    " went in. One day Tim took his kite to the hill behind it. The wind was strong. \"Hold on,\" said his sister, and"
+    " they both laughed until the sun went down."
+)
+
+
+def test_palette() -> np.ndarray:
+    """u1 [256, 3]: greys, browns, reds, greens, blues, each a ramp of 32 or more."""
+    palette = np.zeros((256, 3), np.uint8)
+    hues = ((1, 1, 1), (1, 0.75, 0.5), (1, 0.2, 0.15), (0.4, 0.9, 0.3), (0.3, 0.4, 1), (1, 0.9, 0.3), (0.7, 0.5, 0.35), (0.5, 0.55, 0.6))
+    for index, hue in enumerate(hues):
+        ramp = np.linspace(8, 250, 32)[:, None] * np.array(hue)
+        palette[index * 32 : index * 32 + 32] = ramp.astype(np.uint8)
+    return palette
+
+
+class Corridor:
+    """A textured corridor in perspective, with a status bar: 320x200 palette indices at any moment."""
+
+    def __init__(self) -> None:
+        y, x = np.mgrid[0:168, 0:320]
+        self._dx, self._dy = (x - 160) / 160.0, (y - 84) / 160.0
+        rng = np.random.default_rng(3)
+        self._texture = rng.integers(0, 9, (64, 64))
+        self._bar = np.full((32, 320), 12, np.uint8)
+        self._bar[:2] = 20
+        self._bar[4:28, 6:60] = 4
+        self._bar[4:28, 140:180] = 40
+        self._bar[10:16, 148:156] = self._bar[10:16, 164:172] = 30
+        self._bar[8:24, 16:24] = self._bar[8:24, 32:40] = 64 + 28
+
+    def frame(self, seconds: float) -> np.ndarray:
+        sway = 0.35 * math.sin(seconds * 0.9)
+        dx, dy = self._dx + sway, self._dy
+        wall = 1.0 / np.maximum(np.abs(dx), 1e-3)
+        floor = 0.62 / np.maximum(np.abs(dy), 1e-3)
+        depth = np.minimum(np.minimum(wall, floor), 14.0)
+        forward = depth + seconds * 2.2
+        across = np.where(wall < floor, dy * depth, dx * depth)
+        noise = self._texture[(forward * 16).astype(int) % 64, (across * 24).astype(int) % 64]
+        light = np.clip(30 - depth * 2.1, 3, 30)
+        light = np.where((np.floor(forward) % 6 == 0) & (dy < 0) & (wall > floor), 31, light)
+        shade = np.clip(light - noise, 0, 31)
+        ramp = np.where(wall < floor, 1, np.where(dy < 0, 7, 6))
+        picture = (ramp * 32 + shade).astype(np.uint8)
+        centre = 84 + int(10 * math.sin(seconds * 3))
+        imp = int(160 - sway * 160 + 50 * math.sin(seconds * 0.7))
+        picture[centre - 18 : centre + 20, max(0, imp - 9) : imp + 9] = 2 * 32 + 18
+        picture[centre - 26 : centre - 18, max(0, imp - 5) : imp + 5] = 32 + 22
+        picture[140:168, 146:174] = 6 * 32 + 20
+        picture[132:140, 155:165] = 25
+        return np.vstack((picture, self._bar))
+
+
+class FakeEngine:
+    """Engine protocol without a kernel. `clock` gives seconds; with `frozen_frame` Doom shows that frame only."""
+
+    def __init__(
+        self,
+        n_sms: int = 4,
+        *,
+        steps: int = 3000,
+        games: int = 1,
+        clock: Callable[[], float] = time.monotonic,
+        frozen_frame: np.ndarray | None = None,
+        start_at_s: float = 0.0,
+    ) -> None:
+        cuda = n_sms > 16
+        self.info = RunInfo(
+            backend="cuda" if cuda else "host",
+            device="NVIDIA H200" if cuda else "AMD EPYC 9B14 (2 cores)",
+            n_sms=n_sms,
+            preset="model-s" if cuda else "tiny",
+            parameters=162_417_408 if cuda else 1_050_000,
+            steps=steps,
+            tokens_per_step=4096 if cuda else 1024,
+            context=512 if cuda else 128,
+            games=games,
+            seed=7,
+            doom_missing="" if games else "No WAD was found; install the package vizdoom or give one with --wad FILE.",
+        )
+        self._clock, self._corridor, self._palette = clock, Corridor(), test_palette()
+        self._frozen = frozen_frame
+        self._offset = start_at_s
+        self._started = self._now = 0.0
+        self.posted: list[Event] = []
+        self.paused = self.stopped = False
+        self.abort: str = ""
+        self.refuse = ""
+        roles = [abi.TRAIN] * n_sms
+        share = (20, 8, 4) if cuda else (1, 1, 0)
+        if not games:
+            share = (share[0], 0, share[2])
+        for index in range(share[0]):
+            roles[n_sms - 1 - share[1] - share[2] - index] = abi.SERVE
+        for index in range(share[1]):
+            roles[n_sms - 1 - share[2] - index] = abi.DOOM
+        for index in range(share[2]):
+            roles[n_sms - 1 - index] = abi.IDLE
+        self._roles = np.array(roles, np.uint32)
+        self._applied: list[AppliedEvent] = []
+        self._steps = self._tokens = self._frames = self._swept = 0
+        self._sms = np.zeros(n_sms, abi.SM_STATUS)
+        self._behaviour = 0
+        self._keys = (0, 0, 0, 0)
+        self._rng = np.random.default_rng(1)
+
+    def start(self) -> None:
+        self._started = self._clock() - self._offset
+
+    def post(self, event: Event) -> None:
+        if self.refuse:
+            raise OfaError(self.refuse)
+        self.posted.append(event)
+        if event.action == "set_role":
+            self._roles[event.target] = event.args[0]
+        elif event.action == "behaviour":
+            self._behaviour = event.args[0]
+        elif event.action == "keys":
+            self._keys = event.args  # type: ignore[assignment]
+        self._applied.append(AppliedEvent(event, self._steps))
+
+    def pause(self, paused: bool) -> None:
+        self.paused = paused
+
+    def step_tics(self, count: int) -> None:
+        self._frames += count
+
+    def stop(self, timeout_s: float = 10.0) -> None:
+        self.stopped = True
+
+    def weights(self) -> dict[str, np.ndarray]:
+        return {}
+
+    def poll(self) -> Snapshot:
+        before = self._now
+        if not self.paused:
+            self._now = self._clock() - self._started
+        seconds = self._now
+        snapshot = Snapshot(
+            seconds=seconds,
+            state=self._state(),
+            steps_done=self._steps,
+            version=self._steps,
+            tokens_served=self._tokens,
+            losses=self._new_losses(seconds),
+            served=self._new_tokens(seconds),
+            frames=self._new_frames(seconds),
+            roles=self._roles.copy(),
+            sms=self._sm_status(seconds, seconds - before),
+            applied=self._applied,
+            train_tokens_per_s=self.info.tokens_per_step * 18.0 * (1 + 0.03 * math.sin(seconds * 3)),
+            step_ms=54.2 + 2 * math.sin(seconds * 2),
+            served_per_s=40.0 + 3 * math.sin(seconds),
+            frames_per_s=35.0 if self.info.games else 0.0,
+            device=self._device(seconds),
+            message=self.abort,
+        )
+        self._applied = []
+        sweeps = self._new_sweeps()
+        return replace(snapshot, sweeps=sweeps, steps_done=self._steps, version=self._steps)
+
+    def _state(self) -> str:
+        if self.abort:
+            return "aborted"
+        if self.paused:
+            return "paused"
+        return "finished" if self._steps >= self.info.steps else "running"
+
+    def _device(self, seconds: float) -> dict[str, float]:
+        if self.info.backend == "cuda":
+            return {"power_w": 612 + 10 * math.sin(seconds), "temperature_c": 61.0, "rss_bytes": 31.2 * 2**30}
+        return {"cpu_percent": 188 + 8 * math.sin(seconds), "rss_bytes": 0.41 * 2**30}
+
+    def loss_at(self, step: int) -> float:
+        return 1.45 + 5.5 * math.exp(-step / 120) + 1.2 * math.exp(-step / 900)
+
+    def _new_losses(self, seconds: float) -> list[StepLoss]:
+        target = min(self.info.steps, int(seconds * 18))
+        out = []
+        for step in range(self._steps, target):
+            loss = self.loss_at(step) * (1 + 0.04 * self._rng.standard_normal())
+            out.append(StepLoss(step, loss, 1e-3, seconds))
+        self._steps = max(self._steps, target)
+        return out
+
+    def _new_sweeps(self) -> list[SweepLoss]:
+        out = []
+        while self._swept + 100 <= self._steps:
+            self._swept += 100
+            out.append(SweepLoss(self._swept, self.loss_at(self._swept) * 1.02, 8192, False))
+        return out
+
+    def _new_tokens(self, seconds: float) -> list[ServedToken]:
+        pieces = STORY.replace(" ", "\0 ").split("\0")
+        target = int(seconds * 40)
+        out = []
+        for index in range(max(self._tokens, target - 400), target):
+            story, position = divmod(index, len(pieces))
+            out.append(
+                ServedToken(index, index % 1024, pieces[position], self._steps, story, position, False, position == 0, index / 40)
+            )
+        self._tokens = max(self._tokens, target)
+        return out
+
+    def _new_frames(self, seconds: float) -> list[Frame]:
+        if not self.info.games:
+            return []
+        target = 1 if self._frozen is not None else int(seconds * 35)
+        if target <= self._frames:
+            return []
+        self._frames = target
+        status = np.zeros(1, abi.DOOM_STATUS)[0]
+        status["tic"], status["seed"], status["episode"], status["map"] = target, 7, 1, 1
+        status["health"], status["weapon"], status["kills"], status["total_kills"] = 70 + int(25 * math.sin(seconds / 3)), 1, 3, 24
+        status["ammo"][0], status["x"], status["y"], status["angle"] = 45, 1056 << 16, -3616 << 16, 0x41000000
+        status["sectors_seen"], status["sectors_total"] = 34, 120
+        status["render_ns"], status["think_ns"], status["behaviour"] = 410_000, 200_000, self._behaviour
+        status["forward"], status["turn"], status["buttons"] = 50, -640 if target // 20 % 2 else 0, target // 30 % 2
+        if any(self._keys):
+            status["forward"], status["side"], status["turn"], status["buttons"] = self._keys
+        pixels = self._frozen if self._frozen is not None else self._corridor.frame(seconds)
+        return [Frame(target, pixels, self._palette, 0, status)]
+
+    def _sm_status(self, seconds: float, elapsed: float) -> np.ndarray:
+        work = {
+            abi.TRAIN: (("matmul", 0.5), ("matmul_dw", 0.2), ("attention", 0.12), ("adamw", 0.1)),
+            abi.SERVE: (("decode_norm_matmul", 0.35), ("decode_attention", 0.1), ("sample", 0.03)),
+            abi.DOOM: (("doom_tic", 0.3),),
+            abi.IDLE: (),
+        }
+        for sm in range(self.info.n_sms):
+            role = int(self._roles[sm])
+            status = self._sms[sm]
+            status["role"], status["phase"] = role, 2 if role else 0
+            status["opcode"] = abi.NONE_U32
+            pulse = 0.85 + 0.15 * math.sin(seconds * (1 + sm % 5) + sm)
+            for op, share in work[role]:
+                status["op_ns"][OPCODES[op]] += int(share * pulse * elapsed * 1e9)
+                if (int(seconds * 4) + sm) % 3 or status["opcode"] == abi.NONE_U32:
+                    status["opcode"] = OPCODES[op]
+            status["task"], status["iteration"] = (sm * 37 + int(seconds * 30)) % 400, self._steps
+            status["tasks_done"] = int(seconds * 900) + sm
+            status["wait_ns"] = int(seconds * 5e7)
+        return self._sms.copy()
