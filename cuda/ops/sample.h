@@ -8,6 +8,18 @@
 
 namespace ofa {
 
+constexpr int64_t DRAW_CHUNK = 256;
+
+OFA_INLINE int64_t draw_chunks(int64_t n) { return (n + DRAW_CHUNK - 1) / DRAW_CHUNK; }
+
+// Scratch memory that the bodies of the decode program need, in bytes.
+OFA_FUNCTION uint64_t serving_scratch_bytes(const Model& model) {
+    const uint64_t sampling = uint64_t(model.vocab) + uint64_t(draw_chunks(model.vocab));
+    const uint64_t attention = uint64_t(model.head_dim) + model.context;
+    const uint64_t larger = sampling > attention ? sampling : attention;
+    return sizeof(float) * (larger > model.width ? larger : model.width);
+}
+
 // Largest weight t such that enough(t) holds, by bisection over the bits of floats in [0, 1]: their order is that of
 // the numbers. enough(0) must hold, and must not hold again above a t for which it fails.
 template <class Enough>
@@ -26,12 +38,11 @@ OFA_INLINE float largest_threshold(Enough enough) {
 // First id, in order, at which the sum of the weights passes u times their total. The weights are summed in chunks
 // that are independent of each other, so that a block shares the work and one thread only walks over chunks.
 OFA_FUNCTION int32_t draw(Block& block, const float* weights, float* chunk_sums, int64_t n, double u) {
-    constexpr int64_t CHUNK = 256;
-    const int64_t chunks = (n + CHUNK - 1) / CHUNK;
+    const int64_t chunks = draw_chunks(n);
     block.for_each(chunks, [&](int64_t chunk) {
-        const int64_t end = (chunk + 1) * CHUNK < n ? (chunk + 1) * CHUNK : n;
+        const int64_t end = (chunk + 1) * DRAW_CHUNK < n ? (chunk + 1) * DRAW_CHUNK : n;
         float sum = 0.0f;
-        for (int64_t i = chunk * CHUNK; i < end; ++i) sum += weights[i];
+        for (int64_t i = chunk * DRAW_CHUNK; i < end; ++i) sum += weights[i];
         chunk_sums[chunk] = sum;
     });
     block.sync();
@@ -42,7 +53,7 @@ OFA_FUNCTION int32_t draw(Block& block, const float* weights, float* chunk_sums,
         int64_t chunk = 0;
         while (chunk + 1 < chunks && left >= double(chunk_sums[chunk])) left -= double(chunk_sums[chunk++]);
         int64_t chosen = -1;  // the last id with a weight, should rounding leave nothing over
-        for (int64_t i = chunk * CHUNK; i < n && (chosen < 0 || left >= 0.0); ++i) {
+        for (int64_t i = chunk * DRAW_CHUNK; i < n && (chosen < 0 || left >= 0.0); ++i) {
             if (weights[i] <= 0.0f) continue;
             chosen = i;
             left -= double(weights[i]);
@@ -93,7 +104,7 @@ OFA_FUNCTION int32_t sample_token(Block& block, const TaskContext& ctx) {
 // logits [1, V] -> the next token; while a prompt is read its next token follows instead.
 OFA_OP void op_sample(Block& block, const TaskContext& ctx) {
     ServeState& serve = *ctx.launch->serve;
-    const uint64_t needed = (uint64_t(serve.vocab_used) + serve.vocab_used / 256 + 1) * sizeof(float);
+    const uint64_t needed = serving_scratch_bytes(ctx.launch->model);
     if (!block.broadcast([&] { return check(ctx, needed, block.scratch_bytes()); })) return;
     const bool from_prompt = serve.prompt_slot != NONE_U32;
     const int32_t token = from_prompt ? ctx.launch->prompts[uint64_t(serve.prompt_slot) * ctx.launch->model.context +

@@ -94,5 +94,12 @@ uint32_t ofa_layout(uint64_t* numbers, uint32_t capacity) {
     return count;
 }
 
+// Bytes of scratch memory that an SM needs for any task of this model.
+uint64_t ofa_scratch_bytes(const ofa::Launch* launch) {
+    const uint64_t training = ofa::training_scratch_bytes(launch->model);
+    const uint64_t serving = ofa::serving_scratch_bytes(launch->model);
+    return training > serving ? training : serving;
+}
+
 uint64_t ofa_doom_game_bytes() { return doom::doom_game_bytes(); }
 }

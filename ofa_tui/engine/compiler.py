@@ -108,7 +108,7 @@ def cache_key(compiler: Compiler, sources: Path, sanitizer: str) -> str:
     """
     digest = hashlib.sha256()
     arguments = host_arguments(compiler.command, Path("cuda"), Path("gen"), Path("out"), sanitizer)
-    for part in (*arguments, compiler.version, platform.system(), platform.machine(), _processor()):
+    for part in (*arguments, compiler.version, platform.system(), platform.machine(), _processor_target()):
         digest.update(part.encode() + b"\0")
     for name, text in sorted(abi_header.headers().items()):
         digest.update(f"{name}\0{text}\0".encode())
@@ -122,18 +122,28 @@ def source_files(sources: Path) -> list[Path]:
 
 
 @cache
-def _processor() -> str:
-    """Model and feature flags of the processor."""
+def _processor() -> dict[str, str]:
+    """What /proc/cpuinfo says of the first processor; empty where there is none."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
-        return platform.processor()
-    kept: dict[str, str] = {}
+        return {}
+    pairs: dict[str, str] = {}
     for line in lines:
         name, _, value = line.partition(":")
-        if name.strip() in ("model name", "flags", "Features", "CPU implementer", "CPU part"):
-            kept.setdefault(name.strip(), value.strip())
-    return repr(sorted(kept.items()))
+        pairs.setdefault(name.strip(), value.strip())
+    return pairs
+
+
+def processor_name() -> str:
+    """`AMD EPYC 9R14`, or what the system calls its kind of processor."""
+    return _processor().get("model name") or platform.processor() or platform.machine()
+
+
+def _processor_target() -> str:
+    """All that -march=native looks at: model and feature flags."""
+    names = ("model name", "flags", "Features", "CPU implementer", "CPU part")
+    return repr([(name, _processor().get(name, "")) for name in names] + [processor_name()])
 
 
 def build(on_progress: OnProgress | None = None, sanitizer: str = "", sources: Path | None = None) -> Path:

@@ -41,6 +41,8 @@ class DoomConfig:
     behaviour: int = 0
     """Index into ofa_tui.doom.player.BEHAVIOURS."""
     games: int = 1
+    levels: tuple[tuple[int, int], ...] = ()
+    """(episode, map) of every level in the blob; empty = not known, then none is refused."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,79 @@
+// Runs a launch that Python saved to a file, as a program of its own: the form in which a sanitizer can watch it.
+//
+// File: u8 magic, n_pointers, launch_offset, image_bytes; n_pointers pairs (u8 offset of a pointer, u8 offset of what
+// it points to); the image. Written by ofa_tui/engine/memory.py.
+
+#include "megakernel.cu"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+namespace {
+
+constexpr uint64_t IMAGE_MAGIC = 0x31474D4941464F;  // "OFAIMG1"
+
+struct Header {
+    uint64_t magic, n_pointers, launch_offset, image_bytes;
+};
+
+struct Relocation {
+    uint64_t field, target;
+};
+
+uint8_t* load_image(const char* path, uint64_t* launch_offset) {
+    FILE* file = fopen(path, "rb");
+    Header header;
+    if (!file || fread(&header, sizeof header, 1, file) != 1 || header.magic != IMAGE_MAGIC) return nullptr;
+    Relocation* relocations = static_cast<Relocation*>(malloc(header.n_pointers * sizeof(Relocation)));
+    uint8_t* image = static_cast<uint8_t*>(aligned_alloc(128, header.image_bytes));
+    if (!relocations || !image) return nullptr;
+    if (fread(relocations, sizeof(Relocation), header.n_pointers, file) != header.n_pointers) return nullptr;
+    if (fread(image, 1, header.image_bytes, file) != header.image_bytes) return nullptr;
+    fclose(file);
+    for (uint64_t i = 0; i < header.n_pointers; ++i) {
+        const uint64_t address = reinterpret_cast<uint64_t>(image) + relocations[i].target;
+        memcpy(image + relocations[i].field, &address, sizeof address);
+    }
+    free(relocations);
+    *launch_offset = header.launch_offset;
+    return image;
+}
+
+// Asks the run to stop once training is over and tokens and frames have been made too.
+void* stop_when_done(void* argument) {
+    const ofa::Launch* launch = static_cast<const ofa::Launch*>(argument);
+    const ofa::Telemetry* telemetry = launch->telemetry;
+    const bool serves = launch->n_sms > 1;
+    for (;;) {
+        const bool trained = ofa::load_acquire(&telemetry->finished) != 0;
+        const bool served = !serves || ofa::load_acquire(&telemetry->tokens_served) >= 8;
+        const bool drawn = launch->n_games == 0 || ofa::load_acquire(&telemetry->frames[0]) >= 3;
+        if ((trained && served && drawn) || ofa::load_acquire(&telemetry->abort.code) != 0) break;
+        ofa::sleep_ns(1000000);
+    }
+    ofa::store_release(&const_cast<ofa::Control*>(launch->control)->stop, 1u);
+    return nullptr;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    uint64_t launch_offset = 0;
+    uint8_t* image = argc == 2 ? load_image(argv[1], &launch_offset) : nullptr;
+    if (!image) {
+        fprintf(stderr, "usage: %s IMAGE, a readable launch image\n", argv[0]);
+        return 2;
+    }
+    ofa::Launch* launch = reinterpret_cast<ofa::Launch*>(image + launch_offset);
+    pthread_t stopper;
+    if (pthread_create(&stopper, nullptr, stop_when_done, launch) != 0) return 2;
+    const int error = ofa_run(launch);
+    pthread_join(stopper, nullptr);
+    const ofa::Telemetry* telemetry = launch->telemetry;
+    printf("steps %llu tokens %llu frames %llu abort %u\n", (unsigned long long)telemetry->steps_done,
+           (unsigned long long)telemetry->tokens_served, (unsigned long long)telemetry->frames[0],
+           telemetry->abort.code);
+    for (uint64_t step = 0; step < telemetry->steps_done; ++step) printf("loss %.9g\n", double(launch->losses[step]));
+    free(image);
+    return error != 0 || telemetry->abort.code != 0 ? 1 : 0;
+}

@@ -1,0 +1,196 @@
+"""A recording as an engine: the panes show it as if it ran."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ofa_tui import abi
+from ofa_tui.engine.protocol import Event, Frame, Snapshot
+from ofa_tui.errors import OfaError
+from ofa_tui.program.ops import OPCODES, OPS
+from ofa_tui.record.frame_log import TimedFrame
+from ofa_tui.record.reader import RecordedRun
+
+OP_ROLES = {
+    op.name: "doom" if op.name == "doom_tic" else "serve" if op.file in ("decode", "sample") else "train" for op in OPS
+}
+"""The role that runs each task type."""
+
+
+class _Cursor:
+    """How far a list that is sorted by seconds has been given out."""
+
+    def __init__(self, entries: Sequence[Any]):
+        self.entries = entries
+        self._times = [entry.seconds for entry in entries]
+        self.position = 0
+
+    def until(self, seconds: float) -> list[Any]:
+        end = max(self.position, bisect_right(self._times, seconds))
+        new = self.entries[self.position : end]
+        self.position = end
+        return list(new)
+
+
+class ReplayEngine:
+    """Implements Engine from a record folder. Nothing is computed, so it can be paused but not steered."""
+
+    def __init__(self, folder: Path, speed: float = 1.0, clock: Callable[[], float] = time.monotonic):
+        """Raises OfaError where the folder holds no run, or the speed is not above 0."""
+        if not 0 < speed <= 1000:
+            raise OfaError(f"--speed {speed:g} cannot be; choose a number above 0, at most 1000")
+        run = RecordedRun(folder)
+        recorded_on = f"{run.info.backend} " if run.info.backend else ""
+        self.info = dataclasses.replace(
+            run.info, backend="replay", device=f"{recorded_on}{run.info.device}", notes=(f"replay of {folder}",)
+        )
+        self.speed = speed
+        self._run = run
+        self._clock = clock
+        self._at = 0.0  # seconds of the recording shown so far
+        self._read_at: float | None = None  # the clock when _at was true; None before the start and in a pause
+        self._stopped = False
+        self._tics = 0
+        self._losses = _Cursor(run.losses)
+        self._served = _Cursor(run.served)
+        self._sample_times = [float(sample["seconds"]) for sample in run.samples]
+        self._sweeps = list(run.sweeps)
+        self._events = list(run.events)
+        self._frames: Iterator[TimedFrame] = run.frames()
+        self._next_frame = next(self._frames, None)
+        self._frames_shown = 0
+        self._end = float(run.summary["seconds"])
+        self._sms = np.zeros(run.info.n_sms, abi.SM_STATUS)
+        self._sms_at = 0.0
+
+    def start(self) -> None:
+        self._read_at = self._clock()
+
+    def pause(self, paused: bool) -> None:
+        self._advance()
+        self._read_at = None if paused else self._clock()
+
+    def step_tics(self, count: int) -> None:
+        """While paused, shows the next `count` frames."""
+        if self._read_at is None:
+            self._tics += count
+
+    def stop(self, timeout_s: float = 10.0) -> None:
+        self._advance()
+        self._read_at = None
+        self._stopped = True
+
+    def post(self, event: Event) -> None:
+        """Raises OfaError: a recording goes the way it went."""
+        raise OfaError(f"a replay cannot be steered ({event.action}); start a run to change what happens")
+
+    def weights(self) -> dict[str, np.ndarray]:
+        """Raises OfaError: weights are not recorded."""
+        raise OfaError("a recording has no weights; only a run that was just stopped has")
+
+    def poll(self) -> Snapshot:
+        self._advance()
+        now = self._at
+        losses = self._losses.until(now)
+        served = self._served.until(now)
+        steps = self._losses.position
+        sample = self._sample_at(now)
+        self._follow_sms(sample, now)
+        return Snapshot(
+            seconds=now,
+            state=self._state(),
+            steps_done=steps,
+            version=max(steps, int(sample.get("version", 0))),
+            tokens_served=self._served.position,
+            losses=losses,
+            sweeps=self._sweeps_until(steps),
+            served=served,
+            frames=self._frames_until(now),
+            roles=self._sms["role"].copy(),
+            sms=self._sms.copy(),
+            applied=self._applied_until(steps),
+            train_tokens_per_s=float(sample.get("tokens_per_s", 0.0)),
+            step_ms=float(sample.get("step_ms", 0.0)),
+            served_per_s=float(sample.get("served_per_s", 0.0)),
+            frames_per_s=float(sample.get("frames_per_s", 0.0)),
+            device={str(name): float(value) for name, value in sample.get("device", {}).items()},
+            message=str(self._run.summary["message"]) if now >= self._end else "",
+        )
+
+    def _advance(self) -> None:
+        if self._read_at is not None:
+            clock = self._clock()
+            self._at = min(self._end, self._at + (clock - self._read_at) * self.speed)
+            self._read_at = clock
+
+    def _state(self) -> str:
+        if self._stopped:
+            return "stopped"
+        if self._at >= self._end:
+            return "aborted" if self._run.summary["exit_reason"] == "aborted" else "finished"
+        return "running" if self._read_at is not None else "paused"
+
+    def _sample_at(self, seconds: float) -> dict[str, Any]:
+        index = bisect_right(self._sample_times, seconds) - 1
+        return self._run.samples[max(index, 0)] if self._run.samples else {}
+
+    def _sweeps_until(self, steps: int) -> list[Any]:
+        """Sweeps have no time of their own: they come with their step, the last one with the end."""
+        count = sum(1 for sweep in self._sweeps if sweep.step <= steps)
+        new, self._sweeps = self._sweeps[:count], self._sweeps[count:]
+        return new
+
+    def _applied_until(self, steps: int) -> list[Any]:
+        """Events come when their clock has reached them."""
+        clocks = {"step": steps, "token": self._served.position, "tic": self._frames_shown}
+        due = [applied for applied in self._events if applied.at <= clocks[applied.event.clock]]
+        self._events = [applied for applied in self._events if applied.at > clocks[applied.event.clock]]
+        return due
+
+    def _frames_until(self, seconds: float) -> list[Frame]:
+        frames: list[Frame] = []
+        while self._next_frame and (self._next_frame.seconds <= seconds or self._tics > 0):
+            if self._next_frame.seconds > seconds:
+                self._tics -= 1
+            frames.append(self._next_frame.frame)
+            self._frames_shown = self._next_frame.frame.number
+            self._next_frame = next(self._frames, None)
+        self._tics = 0
+        return frames[-abi.FRAME_SLOTS :]
+
+    def _follow_sms(self, sample: dict[str, Any], now: float) -> None:
+        """Adds to each SM's figures what the sample says of them: the share of time it worked, and on what."""
+        roles = [abi.ROLES.index(role) for role in sample.get("roles", []) if role in abi.ROLES]
+        busy = [float(share) for share in sample.get("busy", [])]
+        elapsed_ns = (now - self._sms_at) * 1e9
+        self._sms_at = now
+        for sm, role in enumerate(roles[: len(self._sms)]):
+            status = self._sms[sm : sm + 1]
+            share = busy[sm] if sm < len(busy) else 0.0
+            status["role"] = role
+            status["heartbeat_ns"] = int(now * 1e9)
+            status["wait_ns"] += np.uint64(max(0.0, elapsed_ns * (1 - share)))
+            mix = _op_mix(sample, abi.ROLES[role])
+            for name, part in mix.items():
+                status["op_ns"][0, OPCODES[name]] += np.uint64(max(0.0, elapsed_ns * share * part))
+            working = share > 0 and bool(mix) and self._read_at is not None
+            status["phase"] = 2 if working else 0
+            status["opcode"] = OPCODES[max(mix, key=lambda name: mix[name])] if working else abi.NONE_U32
+
+
+def _op_mix(sample: dict[str, Any], role: str) -> dict[str, float]:
+    """How a role's working time was divided among its task types; the shares add up to 1."""
+    seconds = {
+        name: float(spent)
+        for name, spent in sample.get("op_seconds", {}).items()
+        if OP_ROLES.get(name) == role and float(spent) > 0
+    }
+    total = sum(seconds.values())
+    return {name: spent / total for name, spent in seconds.items()}

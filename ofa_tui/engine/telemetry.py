@@ -1,0 +1,151 @@
+"""Reads what the kernel publishes: what is new since the last poll, and rates."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+
+from ofa_tui import abi
+from ofa_tui.data.textstream import TextStream
+from ofa_tui.engine.config import RunConfig
+from ofa_tui.engine.memory import RunMemory
+from ofa_tui.engine.protocol import Frame, ServedToken, StepLoss, SweepLoss
+from ofa_tui.presets import TrainConfig
+
+RATE_SECONDS = 1.5
+LoadAcquire = Callable[[int], int]
+"""Reads the u8 at an address so that everything written before it is visible."""
+
+
+def learning_rate(step: int, train: TrainConfig) -> float:
+    """The optimiser's rate at `step`, as cuda/ops/adamw.h computes it: linear warm-up times half a cosine."""
+    warm_up = min(1.0, (step + 1) / train.warmup_steps) if train.warmup_steps else 1.0
+    low = train.final_lr_fraction
+    return train.learning_rate * warm_up * (low + (1 - low) / 2 * (1 + math.cos(math.pi * step / train.steps)))
+
+
+class TelemetryReader:
+    """Cursor over one run's telemetry. Not safe for two threads at once."""
+
+    def __init__(self, memory: RunMemory, config: RunConfig, load_acquire: LoadAcquire) -> None:
+        self._memory = memory
+        self._config = config
+        self._load = load_acquire
+        self._telemetry = memory["telemetry"][0]
+        self._text = TextStream(config.tokenizer)
+        self._steps = self._tokens = self._frames = self._sweeps = 0
+        self._rates: deque[tuple[float, int, int]] = deque()
+
+    def counter(self, field: str, index: int = 0) -> int:
+        """A counter of the telemetry, with acquire order."""
+        assert abi.TELEMETRY.fields is not None
+        offset = abi.TELEMETRY.fields[field][1] + 8 * index
+        return self._load(self._memory.arena.address + self._memory.arena.offset("telemetry") + offset)
+
+    @property
+    def started_ns(self) -> int:
+        return int(self._telemetry["started_ns"])
+
+    def _seconds(self, time_ns: int) -> float:
+        return max(0.0, (time_ns - self.started_ns) / 1e9)
+
+    # --- what is new ----------------------------------------------------------------------------------------------
+
+    def losses(self) -> list[StepLoss]:
+        done = self.counter("steps_done")
+        first, self._steps = self._steps, done
+        losses, ends = self._memory["losses"], self._memory["step_end_ns"]
+        return [
+            StepLoss(step, float(losses[step]), learning_rate(step, self._config.train), int(ends[step]) / 1e9)
+            for step in range(first, done)
+        ]
+
+    def sweeps(self) -> list[SweepLoss]:
+        """Sweeps whose last batch is done; one that a stop cut short is left out."""
+        schedule = self._memory.schedule[0]
+        every, between = int(schedule["sweep_every"]), int(schedule["sweep_batches"])
+        intermediate = (int(schedule["steps"]) - 1) // every if every else 0
+        done = self.counter("sweep_batches_done")
+        new: list[SweepLoss] = []
+        while self._sweeps <= intermediate:
+            last = self._sweeps == intermediate
+            first = self._sweeps * between
+            count = int(schedule["final_batches"]) if last else between
+            if count == 0 or done < first + count:
+                break
+            batches = slice(first, first + count)
+            tokens = int(self._memory["sweep_counts"][batches].sum())
+            loss = float(self._memory["sweep_sums"][batches].sum()) / max(tokens, 1)
+            step = int(schedule["steps"]) if last else (self._sweeps + 1) * every
+            new.append(SweepLoss(step, loss, tokens, last))
+            self._sweeps += 1
+        return new
+
+    def served(self) -> list[ServedToken]:
+        total = self.counter("tokens_served")
+        first = max(self._tokens, total - abi.SERVED_RING + 1)
+        self._tokens = total
+        ring = self._memory["served"]
+        return [self._served_token(n, ring[n % abi.SERVED_RING]) for n in range(first, total)]
+
+    def _served_token(self, index: int, row: np.void) -> ServedToken:
+        flags, token = int(row["flags"]), int(row["token"])
+        first = bool(flags & abi.SERVED_FIRST)
+        if first:
+            self._text.reset()
+        return ServedToken(
+            index, token, self._text.push(token), int(row["version"]), int(row["story"]), int(row["position"]),
+            bool(flags & abi.SERVED_PROMPT), first, self._seconds(int(row["time_ns"])),
+        )
+
+    def frames(self) -> list[Frame]:
+        """New frames of game 0. One that the kernel may have begun to draw over while it was copied is left out."""
+        if not self._config.games:
+            return []
+        assert self._config.doom is not None
+        total = self.counter("frames")
+        first = max(self._frames, total - abi.FRAME_SLOTS + 2)
+        self._frames = total
+        pictures, figures = self._memory["frames"][0], self._memory["doom_status"][0]
+        copied = []
+        for number in range(first + 1, total + 1):
+            slot = (number - 1) % abi.FRAME_SLOTS
+            copied.append((number, pictures[slot].copy(), figures[slot : slot + 1].copy()[0]))
+        intact_after = self.counter("frames") - abi.FRAME_SLOTS + 1
+        palettes = self._config.doom.palettes
+        return [
+            Frame(number, pixels, palettes[min(int(status["palette"]), len(palettes) - 1)],
+                  int(status["palette"]), status)
+            for number, pixels, status in copied
+            if number > intact_after
+        ]
+
+    # --- current --------------------------------------------------------------------------------------------------
+
+    def sms(self) -> np.ndarray:
+        return self._telemetry["sms"][: self._config.n_sms].copy()
+
+    def step_ms(self, seconds: float) -> float:
+        """Mean time of the steps that ended lately, of the last one at least; 0 before the first."""
+        done = self._steps
+        if done == 0:
+            return 0.0
+        ends = self._memory["step_end_ns"]
+        first = done - 1
+        while first > 0 and int(ends[first - 1]) / 1e9 > seconds - RATE_SECONDS:
+            first -= 1
+        before = int(ends[first - 1]) if first else 0
+        return (int(ends[done - 1]) - before) / (done - first) / 1e6
+
+    def serve_and_frame_rates(self, seconds: float) -> tuple[float, float]:
+        """Tokens and frames per second over the last RATE_SECONDS."""
+        rates = self._rates
+        rates.append((seconds, self._tokens, self._frames))
+        while len(rates) > 2 and rates[1][0] < seconds - RATE_SECONDS:
+            rates.popleft()
+        then, tokens, frames = rates[0]
+        span = seconds - then
+        return ((self._tokens - tokens) / span, (self._frames - frames) / span) if span > 0 else (0.0, 0.0)
