@@ -81,9 +81,12 @@ private:
         for (int l = 0; l < LANES; ++l) lanes[l] = initial;
         int64_t i = 0;
         for (; i + LANES <= n; i += LANES)
+#pragma GCC unroll 1  // a loop that is unrolled first does not become one vector operation
             for (int l = 0; l < LANES; ++l) lanes[l] = combine(lanes[l], f(i + l));
         for (int l = 0; i < n; ++i, ++l) lanes[l] = combine(lanes[l], f(i));
+#pragma GCC unroll 4
         for (int width = LANES / 2; width > 0; width /= 2)
+#pragma GCC unroll 8
             for (int l = 0; l < width; ++l) lanes[l] = combine(lanes[l], lanes[l + width]);
         return lanes[0];
     }
