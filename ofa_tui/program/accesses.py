@@ -45,14 +45,18 @@ SEQUENCE_OPS = ("attention", "attention_backward")
 
 
 class ProgramError(OfaError):
-    """A task program that must not run. `check` names the rule, `tasks` the labels of the tasks concerned."""
+    """A task program that must not run.
+
+    `check` names the rule, `tasks` the labels of the tasks concerned, `place` where in the queue the first of them is.
+    """
 
     exit_code = 3
 
-    def __init__(self, check: str, message: str, tasks: tuple[str, ...] = ()) -> None:
+    def __init__(self, check: str, message: str, tasks: tuple[str, ...] = (), place: int = 0) -> None:
         super().__init__(message)
         self.check = check
         self.tasks = tasks
+        self.place = place
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ writes, and each other access needs only the distinct tasks under its rectangle.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,13 +42,14 @@ class BufferCheck:
         self._buffer: Buffer = programs.buffers[programs.views[int(accesses.view[members[0]])].buffer]
         self._row_edges = np.unique(accesses.rows[members])
         self._column_edges = np.unique(accesses.columns[members])
-        self._rectangles = list(self._distinct(members))
+        self._rectangles = sorted(self._distinct(members), key=lambda rectangle: rectangle.task)
         self._written: dict[int, np.ndarray] = {}  # rotation -> task that writes each cell, -1 for none
         self._updated: dict[int, np.ndarray] = {}
         self._lags = [lag for lag in range(1, self._buffer.copies + 1) if not order.separates(lag)]
         self.pairs = 0
 
-    def check(self) -> None:
+    def check_iteration(self) -> None:
+        """Within an iteration: everything is written exactly once, and before it is read."""
         for rectangle in self._rectangles:
             if rectangle.writes:
                 self._claim(rectangle)
@@ -56,7 +57,11 @@ class BufferCheck:
             self._check_covered(owner, rotation)
         for rectangle in self._rectangles:
             self._check_same_iteration(rectangle)
-            for lag in self._lags:
+
+    def check_successors(self) -> None:
+        """Between an iteration and later ones."""
+        for lag in self._lags:
+            for rectangle in self._rectangles:
                 self._check_later_iteration(rectangle, lag)
 
     def _distinct(self, members: np.ndarray) -> Iterator[_Rectangle]:
@@ -84,7 +89,7 @@ class BufferCheck:
         cells = owner[rectangle.rows, rectangle.columns]
         if (cells >= 0).any():
             other = int(cells.max())
-            self._refuse("overlap", rectangle.task, other, f"both write {self._region(rectangle)}")
+            self._refuse("overlap", f"{{}} and {{}} both write {self._region(rectangle)}", rectangle.task, other)
         cells[...] = rectangle.task
 
     def _check_covered(self, owner: np.ndarray, rotation: int) -> None:
@@ -99,10 +104,8 @@ class BufferCheck:
             region = describe_region(self._buffer.name, self._row_edges[r : r + 2], self._column_edges[c : c + 2])
         else:
             region = f"all of {self._buffer.name} ({rows} x {columns})"
-        task = int(owner.max())
-        label = self._order.label(task)
-        raise ProgramError("gap", f"{self._order.program.name}: no task writes {region}, though {label} writes another "
-                           "part of that buffer", (label,))
+        sentence = f"no task writes {region}, though {{}} writes another part of that buffer"
+        self._refuse("gap", sentence, int(owner.max()))
 
     # --- order ---------------------------------------------------------------------------------------------------
 
@@ -110,17 +113,16 @@ class BufferCheck:
         """Who reads must read what this iteration writes, all of it, and after updates in place."""
         rotations = [r for r in {*self._written, *self._updated} if self._same_copy(rectangle.rotation, r, 0)]
         if rectangle.reads and not rotations and self._buffer.kind not in STATE_KINDS:
-            label = self._order.label(rectangle.task)
-            raise ProgramError("unwritten", f"{self._order.program.name}: {label} reads {self._region(rectangle)}, "
-                               "which no task of this program writes", (label,))
+            self._refuse("unwritten", f"{{}} reads {self._region(rectangle)}, which no task of this program writes",
+                         rectangle.task)
         for rotation in rotations:
             if rectangle.reads:
                 self._check_after(rectangle, self._written.get(rotation), 0)
             if not rectangle.writes:
                 self._check_after(rectangle, self._updated.get(rotation), 0)
             elif not rectangle.reads and rotation != rectangle.rotation:
-                raise ProgramError("overlap", f"{self._order.program.name}: {self._buffer.name} is written at two "
-                                   "rotations that are the same copy", (self._order.label(rectangle.task),))
+                self._refuse("overlap", f"{{}} writes {self._buffer.name} at a second rotation that is the same copy",
+                             rectangle.task)
 
     def _check_later_iteration(self, rectangle: _Rectangle, lag: int) -> None:
         """`rectangle` and whatever writes the same copy `lag` iterations earlier or later are in order."""
@@ -144,11 +146,10 @@ class BufferCheck:
         self.pairs += len(writers)
         if not ordered.all():
             writer = int(writers[np.argmin(ordered)])
-            use = ("writes" if rectangle.writes and not rectangle.reads else "reads")
+            use = "reads" if rectangle.reads else "writes"
             when = "" if not lag else f" {lag} iteration{'s' if lag > 1 else ''} before"
-            self._refuse("race", rectangle.task, writer,
-                         f"the first {use} {self._region(rectangle)} without being ordered after the second, which "
-                         f"writes there{when}")
+            sentence = f"{{}} {use} {self._region(rectangle)} without waiting for {{}}, which writes there{when}"
+            self._refuse("race", sentence, rectangle.task, writer)
 
     def _check_before(self, rectangle: _Rectangle, owner: np.ndarray, lag: int) -> None:
         """The rectangle's task precedes all writers under it, `lag` iterations later."""
@@ -158,9 +159,8 @@ class BufferCheck:
         if not ordered.all():
             writer = int(writers[np.argmin(ordered)])
             use = "reading" if rectangle.reads else "writing"
-            self._refuse("race", rectangle.task, writer,
-                         f"the first may still be {use} {self._region(rectangle)} when the second, {lag} "
-                         f"iteration{'s' if lag > 1 else ''} later, writes there")
+            self._refuse("race", f"{{}} may still be {use} {self._region(rectangle)} when {{}}, {lag} "
+                         f"iteration{'s' if lag > 1 else ''} later, writes there", rectangle.task, writer)
 
     def _tasks_under(self, rectangle: _Rectangle, owner: np.ndarray) -> np.ndarray:
         """The distinct tasks that own cells of the rectangle."""
@@ -173,9 +173,10 @@ class BufferCheck:
         rows, columns = self._accesses.rows[rectangle.at], self._accesses.columns[rectangle.at]
         return describe_region(self._buffer.name, rows, columns)
 
-    def _refuse(self, check: str, first: int, second: int, what: str) -> None:
-        labels = (self._order.label(first), self._order.label(second))
-        raise ProgramError(check, f"{self._order.program.name}: {labels[0]} and {labels[1]}: {what}", labels)
+    def _refuse(self, check: str, sentence: str, *tasks: int) -> None:
+        """`sentence` has a {} for each of the tasks."""
+        labels = tuple(self._order.label(task) for task in tasks)
+        raise ProgramError(check, f"{self._order.program.name}: {sentence.format(*labels)}", labels, tasks[0])
 
 
 def check_buffers(programs: ProgramSet, order: Order, accesses: Accesses) -> int:
@@ -184,10 +185,20 @@ def check_buffers(programs: ProgramSet, order: Order, accesses: Accesses) -> int
     buffer_of_view = np.array([names[view.buffer] for view in programs.views], np.int64)
     buffer = buffer_of_view[accesses.view]
     by_buffer = np.argsort(buffer, kind="stable")
-    pairs = 0
-    for members in np.split(by_buffer, np.flatnonzero(np.diff(buffer[by_buffer])) + 1):
-        if len(members):
-            check = BufferCheck(programs, order, accesses, members)
-            check.check()
-            pairs += check.pairs
-    return pairs
+    groups = np.split(by_buffer, np.flatnonzero(np.diff(buffer[by_buffer])) + 1)
+    checks = [BufferCheck(programs, order, accesses, members) for members in groups if len(members)]
+    _earliest([check.check_iteration for check in checks])
+    _earliest([check.check_successors for check in checks])
+    return sum(check.pairs for check in checks)
+
+
+def _earliest(checks: list[Callable[[], None]]) -> None:
+    """Runs all checks and raises the error whose task is claimed first: the others may be its consequences."""
+    found: list[ProgramError] = []
+    for check in checks:
+        try:
+            check()
+        except ProgramError as error:
+            found.append(error)
+    if found:
+        raise min(found, key=lambda error: error.place)

@@ -37,7 +37,7 @@ class Order:
         self.last_producer[self.signal[signalling]] = signalling
         slots = np.arange(abi.MAX_WAITS)
         waits = np.where((slots < tasks["n_waits"][:, None]), tasks["waits"], np.zeros((), tasks["waits"].dtype))
-        keys = np.ascontiguousarray(waits).view(np.uint8).reshape(len(tasks), -1)
+        keys = np.ascontiguousarray(waits).view(np.uint8).reshape(len(tasks), abi.TASK["waits"].itemsize)
         _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         self.wait_set = inverse.reshape(-1)
         """i8 [n]: tasks with equal waits have equal numbers."""
@@ -95,8 +95,8 @@ class Order:
         if task == last:
             raise ProgramError("deadlock", f"{self.program.name}: {label} waits for itself", (label,))
         raise ProgramError(
-            "deadlock", f"{self.program.name}: {label} waits for {producer}, which is claimed after it: a block that holds "
-            "the first and never claims the second waits for ever", (label, producer))
+            "deadlock", f"{self.program.name}: {label} waits for {producer}, which is claimed after it: a block that "
+            "holds the first and never claims the second waits for ever", (label, producer))
 
     def _find_ancestors(self, iterations: int) -> list[np.ndarray]:
         """For each lag, u1 [wait sets, counters / 8]: bit c is set where counter c, `lag` iterations back, precedes."""
@@ -132,8 +132,7 @@ class Order:
         if not apart.all():
             task = int(np.argmin(apart))
             counter = int(self.signal[task])
-            other = int(self.last_producer[counter])
+            label, other = self.label(task), self.label(int(self.last_producer[counter]))
             raise ProgramError(
-                "mixing", f"{self.program.name}: {self.label(task)} may signal {self._names[counter]!r} for the next "
-                f"iteration before {self.label(other)} has signalled it for this one",
-                (self.label(task), self.label(other)))
+                "mixing", f"{self.program.name}: {label} may signal {self._names[counter]!r} for the next iteration "
+                f"before {other if other != label else 'it'} has signalled it for this one", (label, other))

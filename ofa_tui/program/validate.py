@@ -64,8 +64,8 @@ def validate(programs: ProgramSet) -> Report:
     for name, program in programs.programs.items():
         accesses[name] = list_accesses(programs, program)
         orders[name] = order = Order(programs, program, max(1, iterations))
-        order.check_iterations_apart()
         pairs = check_buffers(programs, order, accesses[name])
+        order.check_iterations_apart()
         reports[name] = ProgramReport(len(program.tasks), order.edges, len(accesses[name].task), pairs)
     _check_counters_apart(programs)
     _check_sharing(programs, orders, accesses)
@@ -81,7 +81,7 @@ def _check_tables(programs: ProgramSet) -> None:
             raise ProgramError("table", f"the operand table names the buffer {view.buffer!r}, which does not exist")
         copies = programs.buffers[view.buffer].copies
         if not 0 <= view.rotation < copies:
-            raise ProgramError("table", f"the operand table has {view.buffer!r} at rotation {view.rotation}, of {copies}")
+            raise ProgramError("table", f"operand {view.buffer!r} has rotation {view.rotation} of {copies} copies")
 
 
 def _check_counters_apart(programs: ProgramSet) -> None:

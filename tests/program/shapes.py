@@ -1,0 +1,29 @@
+"""Small models to compile, and all kinds of them."""
+
+from hypothesis import strategies as st
+
+from ofa_tui.presets import ModelConfig, TrainConfig
+from ofa_tui.program.lowering import compile_programs
+from ofa_tui.program.types import ProgramSet
+
+SMALL = ModelConfig(layers=2, width=48, heads=3, feed_forward=72, context=64, vocab=160)
+SMALL_TRAIN = TrainConfig(batch=6, steps=10, learning_rate=1e-3, warmup_steps=2)
+
+
+def small_programs() -> ProgramSet:
+    """A model of every kind of task with several tiles of each, in about 250 tasks."""
+    return compile_programs(SMALL, SMALL_TRAIN, games=2)
+
+
+@st.composite
+def any_shape(draw: st.DrawFn, largest_rows: int = 4096) -> tuple[ModelConfig, TrainConfig]:
+    heads = draw(st.integers(1, 5))
+    head_dim = 2 * draw(st.integers(1, 24))
+    context = draw(st.integers(1, 600))
+    model = ModelConfig(
+        layers=draw(st.integers(1, 3)), width=heads * head_dim, heads=heads, feed_forward=draw(st.integers(1, 300)),
+        context=context, vocab=draw(st.integers(1, 900)),
+    )
+    batch = draw(st.integers(1, max(1, min(40, largest_rows // context))))
+    train = TrainConfig(batch=batch, steps=5, learning_rate=1e-3, warmup_steps=1)
+    return model, train

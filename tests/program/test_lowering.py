@@ -1,0 +1,84 @@
+"""Compiled programs: they pass the validator, and any number of blocks in any interleaving runs them correctly."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ofa_tui.errors import OfaError
+from ofa_tui.presets import PRESETS, ModelConfig, TrainConfig
+from ofa_tui.program.graph import matrix_shapes
+from ofa_tui.program.lowering import compile_programs
+from ofa_tui.program.ops import ADAMW_DECAY, OPCODES
+from ofa_tui.program.validate import validate
+from tests.oracle import reference
+from tests.program.shapes import any_shape, small_programs
+from tests.program.simulator import CHOICES, Simulator
+
+
+@settings(max_examples=25, deadline=None)
+@given(any_shape(), st.integers(0, 3))
+def test_every_shape_compiles_to_a_program_that_is_proved(shape, games):
+    programs = compile_programs(*shape, games=games)
+    report = validate(programs)
+    assert report.programs["train"].tasks == len(programs.programs["train"].tasks)
+
+
+@pytest.mark.parametrize("name", ["tiny", "shakespeare-char", pytest.param("model-s", marks=pytest.mark.slow)])
+def test_presets_are_proved(name):
+    validate(compile_programs(PRESETS[name].model, PRESETS[name].train))
+
+
+def test_presets_have_their_parameters():
+    for preset in PRESETS.values():
+        stored = sum(rows * columns for rows, columns in matrix_shapes(preset.model).values())
+        assert stored == preset.model.parameter_count()
+        assert preset.name != "model-s" or stored == 162_417_408
+
+
+def test_parameters_are_those_of_the_reference_and_matrices_decay():
+    programs = small_programs()
+    shapes = matrix_shapes(programs.model)
+    assert shapes == reference.parameter_shapes(programs.model)
+    decayed = set()
+    for task in programs.programs["train"].tasks:
+        if task["opcode"] == OPCODES["adamw"] and task["flags"] & ADAMW_DECAY:
+            decayed.add(programs.views[task["operands"][1]].buffer)
+    assert decayed == {name for name in shapes if "norm" not in name}
+
+
+@pytest.mark.parametrize("name", ["train", "sweep", "decode", "doom"])
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("blocks", [1, 3, 17])
+def test_any_interleaving_reads_complete_data(name, choice, blocks):
+    Simulator(small_programs(), name).run(blocks, iterations=4, choice=choice, seed=blocks)
+
+
+def test_sequences_longer_than_a_row_block_are_joined():
+    model = ModelConfig(layers=1, width=8, heads=2, feed_forward=16, context=512, vocab=32)
+    programs = compile_programs(model, TrainConfig(batch=2, steps=1, learning_rate=1e-3, warmup_steps=0))
+    attention = programs.programs["train"].tasks[programs.programs["train"].tasks["opcode"] == OPCODES["attention"]]
+    assert (attention["waits"]["n"][:, 0] == 512 // 128).all()
+    validate(programs)
+    Simulator(programs, "train").run(blocks=5, iterations=2, choice="any", seed=0)
+
+
+@settings(max_examples=10, deadline=None)
+@given(any_shape(largest_rows=700), st.integers(1, 40), st.sampled_from(sorted(CHOICES)), st.integers(0, 999))
+def test_any_shape_runs_in_any_interleaving(shape, blocks, choice, seed):
+    programs = compile_programs(*shape)
+    for name in ("train", "decode"):
+        Simulator(programs, name).run(blocks, iterations=2, choice=choice, seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [({"heads": 5}, "heads"), ({"width": 9, "heads": 3}, "even"), ({"layers": 0}, "layers"), ({"games": 99}, "games"),
+     ({"target": "abacus"}, "abacus")],
+)
+def test_what_cannot_be_compiled_is_said(change, word):
+    sizes = {"layers": 1, "width": 16, "heads": 2, "feed_forward": 8, "context": 8, "vocab": 8}
+    model = ModelConfig(**{name: change.get(name, size) for name, size in sizes.items()})
+    train = TrainConfig(batch=1, steps=1, learning_rate=1e-3, warmup_steps=0)
+    options = {name: value for name, value in change.items() if name not in sizes}
+    with pytest.raises(OfaError, match=word):
+        compile_programs(model, train, **options)
