@@ -73,8 +73,8 @@ def _tree(programs: ProgramSet, program: TaskProgram) -> Iterator[str]:
     titles = list(parts)
     while titles:
         alike = [title for title in titles if parts[title] == parts[titles[0]]]
-        last = "" if len(alike) == 1 else f" to {alike[-1].removeprefix('layer ')}, each"
-        yield f"  {titles[0]}{last}"
+        first, last = (title.removeprefix("layer ") for title in (alike[0], alike[-1]))
+        yield f"  {titles[0]}" if len(alike) == 1 else f"  layers {first} to {last}, each"
         for name, op, count, tile, work in parts[titles[0]]:
             yield f"    {name:<22}{op:<26}{count:>6} x {tile:<14}{work}".rstrip()
         titles = [title for title in titles if title not in alike]
