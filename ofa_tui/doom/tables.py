@@ -107,7 +107,8 @@ def types_by_number() -> dict[int, int]:
 
 def animations() -> list[AnimationRow]:
     return [
-        AnimationRow(row["is_texture"] == "1", row["first"], row["last"], int(row["tics"])) for row in rows("animations")
+        AnimationRow(row["is_texture"] == "1", row["first"], row["last"], int(row["tics"]))
+        for row in rows("animations")
     ]
 
 
