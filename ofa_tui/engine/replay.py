@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
@@ -66,7 +67,7 @@ class ReplayEngine:
         self._frames: Iterator[TimedFrame] = run.frames()
         self._next_frame = next(self._frames, None)
         self._frames_shown = 0
-        self._end = float(run.summary["seconds"])
+        self._end = run.seconds
         self._sms = np.zeros(run.info.n_sms, abi.SM_STATUS)
         self._sms_at = 0.0
 
@@ -98,8 +99,10 @@ class ReplayEngine:
     def poll(self) -> Snapshot:
         self._advance()
         now = self._at
-        losses = self._losses.until(now)
-        served = self._served.until(now)
+        # A run that was killed may have written a little more than its last line of figures tells.
+        until = math.inf if now >= self._end else now
+        losses = self._losses.until(until)
+        served = self._served.until(until)
         steps = self._losses.position
         sample = self._sample_at(now)
         self._follow_sms(sample, now)
@@ -112,7 +115,7 @@ class ReplayEngine:
             losses=losses,
             sweeps=self._sweeps_until(steps),
             served=served,
-            frames=self._frames_until(now),
+            frames=self._frames_until(until),
             roles=self._sms["role"].copy(),
             sms=self._sms.copy(),
             applied=self._applied_until(steps),
@@ -121,7 +124,7 @@ class ReplayEngine:
             served_per_s=float(sample.get("served_per_s", 0.0)),
             frames_per_s=float(sample.get("frames_per_s", 0.0)),
             device={str(name): float(value) for name, value in sample.get("device", {}).items()},
-            message=str(self._run.summary["message"]) if now >= self._end else "",
+            message=self._run.message if now >= self._end else "",
         )
 
     def _advance(self) -> None:
@@ -134,7 +137,7 @@ class ReplayEngine:
         if self._stopped:
             return "stopped"
         if self._at >= self._end:
-            return "aborted" if self._run.summary["exit_reason"] == "aborted" else "finished"
+            return "aborted" if self._run.exit_reason == "aborted" else "finished"
         return "running" if self._read_at is not None else "paused"
 
     def _sample_at(self, seconds: float) -> dict[str, Any]:

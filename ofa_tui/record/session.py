@@ -1,0 +1,147 @@
+"""A run without a terminal: the engine's snapshots go to a writer until the run ends or a signal ends it."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
+
+from ofa_tui import abi
+from ofa_tui.engine.protocol import Engine, Event, Snapshot
+from ofa_tui.errors import AbortedError, OfaError
+from ofa_tui.progress import Progress
+from ofa_tui.record.summary import summarise
+from ofa_tui.record.writer import RunWriter
+
+POLLS_PER_S = 70
+"""Twice the frame rate: a frame is written within half of its time."""
+MAX_PENDING_EVENTS = abi.EVENT_RING // 2
+"""Events per clock that are with the engine and have not taken effect."""
+
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
+class EventFeed:
+    """Hands events to the engine in order of their clocks, never more than its rings hold."""
+
+    def __init__(self, events: Sequence[Event]):
+        self._waiting = {
+            clock: sorted((event for event in events if event.clock == clock), key=lambda event: event.when)
+            for clock in abi.CLOCKS
+        }
+        self._pending = dict.fromkeys(abi.CLOCKS, 0)
+
+    def feed(self, engine: Engine) -> None:
+        """Posts what there is room for. Raises OfaError for an event that cannot be."""
+        for clock, waiting in self._waiting.items():
+            room = MAX_PENDING_EVENTS - self._pending[clock]
+            for event in waiting[:room]:
+                engine.post(event)
+            self._pending[clock] += len(waiting[:room])
+            del waiting[:room]
+
+    def took_effect(self, snapshot: Snapshot) -> None:
+        for applied in snapshot.applied:
+            clock = applied.event.clock
+            self._pending[clock] = max(0, self._pending[clock] - 1)
+
+
+@contextlib.contextmanager
+def _catching_signals() -> Iterator[list[int]]:
+    """The signals that came, in order; while it is open none of them ends the process."""
+    caught: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        caught.append(number)
+
+    before = {number: signal.signal(number, note) for number in SIGNALS}
+    try:
+        yield caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def record(
+    engine: Engine,
+    writer: RunWriter,
+    *,
+    events: Sequence[Event] = (),
+    progress: Progress | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> int:
+    """Starts the engine, records until its training is finished, stops it and writes the summary.
+
+    Returns 0, or 128 + N when signal N ended the run (the record is complete up to there). Must be called from the
+    main thread. Raises AbortedError when the kernel stopped itself (the reason is in kernel.log too), and OfaError
+    when the record cannot be written or an event cannot be; the engine is stopped in every case.
+    """
+    progress = progress or Progress("recording", total=engine.info.steps)
+    feed = EventFeed(events)
+    exit_reason, message = "failed", ""
+    with _catching_signals() as caught:
+        try:
+            feed.feed(engine)
+            engine.start()
+            last = _follow(engine, writer, feed, progress, caught, sleep)
+            if last.state == "aborted":
+                exit_reason, message = "aborted", last.message or "the kernel stopped itself"
+                raise AbortedError(message)
+            over = last.state == "finished" or not caught
+            exit_reason = last.state if over else signal.Signals(caught[0]).name
+            engine.stop()
+            writer.write(engine.poll())
+        except AbortedError as error:
+            exit_reason, message = "aborted", str(error)
+            raise
+        except OfaError as error:
+            message = str(error)
+            raise
+        finally:
+            engine.stop()
+            # After a first failure the summary is written if that is still possible; the failure is what counts.
+            with contextlib.suppress(OfaError) if message else contextlib.nullcontext():
+                writer.finish(exit_reason, message)
+            progress.close(_closing_note(summarise(writer.tally, exit_reason)))
+    return 128 + caught[0] if caught and exit_reason != "finished" else 0
+
+
+def _follow(
+    engine: Engine,
+    writer: RunWriter,
+    feed: EventFeed,
+    progress: Progress,
+    caught: list[int],
+    sleep: Callable[[float], None],
+) -> Snapshot:
+    """Writes every snapshot until one says that the run is over, or a signal comes."""
+    while True:
+        snapshot = engine.poll()
+        writer.write(snapshot)
+        feed.took_effect(snapshot)
+        feed.feed(engine)
+        if snapshot.state in ("finished", "stopped", "aborted") or caught:
+            return snapshot
+        progress.update(snapshot.steps_done, _note(snapshot, engine, writer))
+        sleep(1 / POLLS_PER_S)
+
+
+def _note(snapshot: Snapshot, engine: Engine, writer: RunWriter) -> str:
+    parts = [f"step {snapshot.steps_done}/{engine.info.steps}"]
+    if writer.tally.losses:
+        parts.append(f"loss {writer.tally.losses[-1].loss:.3f}")
+    parts.append(f"{snapshot.train_tokens_per_s:,.0f} tokens/s")
+    if engine.info.games:
+        parts.append(f"{snapshot.frames_per_s:.1f} frames/s")
+    return ", ".join(parts)
+
+
+def _closing_note(summary: dict[str, object]) -> str:
+    note = f"{summary['exit_reason']} after {summary['steps']} steps"
+    if summary["last_loss"] is not None:
+        note += f", loss {summary['last_loss']:.3f}"
+    if summary["held_out_loss"] is not None:
+        note += f", held out {summary['held_out_loss']:.3f}"
+    return note

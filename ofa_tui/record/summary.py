@@ -1,0 +1,94 @@
+"""What a run came to, in one object: `summary.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ofa_tui.engine.protocol import Snapshot, StepLoss, SweepLoss
+
+LAST_LOSSES = 20
+SAMPLE_CHARACTERS = 2_000
+
+
+@dataclass
+class Tally:
+    """Counts kept while a run goes on (or while its record is read)."""
+
+    tokens_per_step: int
+    losses: list[StepLoss] = field(default_factory=list)
+    sweeps: list[SweepLoss] = field(default_factory=list)
+    tokens_served: int = 0
+    served_text: str = ""
+    """The newest SAMPLE_CHARACTERS of the newest stories, a blank line between two."""
+    versions_served: tuple[int, int] | None = None
+    first_frame: tuple[int, float] | None = None
+    """Number and seconds."""
+    last_frame: tuple[int, float] | None = None
+    frames_kept: int = 0
+    seconds: float = 0.0
+
+    def add(self, snapshot: Snapshot) -> None:
+        self.losses += snapshot.losses
+        self.sweeps += snapshot.sweeps
+        for token in snapshot.served:
+            self.add_served(token.text, token.first, token.version)
+        for frame in snapshot.frames:
+            self.add_frame(frame.number, snapshot.seconds)
+        self.seconds = max(self.seconds, snapshot.seconds)
+
+    def add_served(self, text: str, first: bool, version: int) -> None:
+        self.tokens_served += 1
+        gap = "\n\n" if first and self.served_text else ""
+        self.served_text = (self.served_text + gap + text)[-SAMPLE_CHARACTERS:]
+        oldest = self.versions_served[0] if self.versions_served else version
+        self.versions_served = (oldest, version)
+
+    def add_frame(self, number: int, seconds: float) -> None:
+        self.first_frame = self.first_frame or (number, seconds)
+        self.last_frame = (number, seconds)
+        self.frames_kept += 1
+
+
+def summarise(tally: Tally, exit_reason: str, message: str = "") -> dict[str, Any]:
+    """Plain values. What a run did not do (no frame, no sweep) is None.
+
+    `frames_per_s` is over the whole run, from the first frame to the last; `tokens_per_s` counts training tokens from
+    the launch to the last step; `held_out_loss` is the last sweep over every held-out window, else the last sweep.
+    """
+    losses = [entry.loss for entry in tally.losses]
+    trained_s = tally.losses[-1].seconds if tally.losses else 0.0
+    tokens = len(losses) * tally.tokens_per_step
+    held_out = _held_out(tally.sweeps)
+    frames = tally.last_frame[0] - tally.first_frame[0] if tally.first_frame and tally.last_frame else 0
+    frames_s = tally.last_frame[1] - tally.first_frame[1] if tally.first_frame and tally.last_frame else 0.0
+    return {
+        "exit_reason": exit_reason,
+        "message": message,
+        "seconds": round(tally.seconds, 3),
+        "steps": len(losses),
+        "first_loss": losses[0] if losses else None,
+        "last_loss": losses[-1] if losses else None,
+        f"mean_last_{LAST_LOSSES}": _mean(losses[-LAST_LOSSES:]),
+        "held_out_loss": held_out.loss if held_out else None,
+        "held_out_step": held_out.step if held_out else None,
+        "held_out_complete": held_out.complete if held_out else None,
+        "tokens_trained": tokens,
+        "tokens_per_s": round(tokens / trained_s, 1) if trained_s > 0 else None,
+        "tokens_served": tally.tokens_served,
+        "versions_served": list(tally.versions_served) if tally.versions_served else None,
+        "served_text": tally.served_text,
+        "frames": tally.last_frame[0] if tally.last_frame else 0,
+        "frames_kept": tally.frames_kept,
+        "frames_per_s": round(frames / frames_s, 3) if frames_s > 0 else None,
+    }
+
+
+def _held_out(sweeps: Sequence[SweepLoss]) -> SweepLoss | None:
+    candidates = [sweep for sweep in sweeps if sweep.complete] or sweeps
+    return candidates[-1] if candidates else None
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

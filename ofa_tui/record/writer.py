@@ -1,0 +1,214 @@
+"""A run folder, written while the run goes on.
+
+    run.json        every setting, version, input hash, the machine     loss.csv        step,loss,lr,seconds
+    progress.jsonl  a sample a second                                    sweeps.jsonl    held-out losses
+    served.jsonl    every token with its piece of text                   events.jsonl    steering, for --events
+    frames/*.png    a frame now and then                                 frames.zst      all frames (frame_log.py)
+    kernel.log      launch, states, roles, abort                         summary.json    at the end (summary.py)
+
+Everything but the two JSON objects and the pictures is appended line by line, so a kill leaves what there was.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from ofa_tui import __version__, abi
+from ofa_tui.engine.protocol import Frame, RunInfo, ServedToken, Snapshot, StepLoss
+from ofa_tui.errors import OfaError
+from ofa_tui.record.busy import busy_shares, op_seconds
+from ofa_tui.record.events import to_line
+from ofa_tui.record.files import AppendFile, write_json, write_whole
+from ofa_tui.record.frame_log import FrameEncoder
+from ofa_tui.record.machine import describe_machine
+from ofa_tui.record.summary import Tally, summarise
+
+FORMAT = 1
+SAMPLE_EVERY_S = 1.0
+LOSS_HEADER = "step,loss,lr,seconds"
+
+
+def claim_folder(folder: Path) -> None:
+    """Makes the folder of a new record, before anything slow begins.
+
+    Raises OfaError for a path that is a file, cannot be written, or holds a run already.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise OfaError(f"{folder} is a file; give --record a folder that is new or empty")
+    if (folder / "run.json").exists():
+        raise OfaError(f"{folder} already holds a recorded run; give --record another folder, or delete this one")
+    try:
+        (folder / "frames").mkdir(parents=True, exist_ok=True)
+        probe = folder / ".probe"
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise OfaError(f"cannot write into {folder} ({reason}); give --record a folder that can be written") from None
+
+
+class RunWriter:
+    """Takes the snapshots of one run and writes them down. Needs neither a terminal nor a GPU."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, Any], info: RunInfo, *, frame_every_s: float = 10.0):
+        """`settings` goes into run.json as it is (plain values: options, corpus, WAD, hashes).
+
+        Raises OfaError as `claim_folder` does, and for a full disk.
+        """
+        claim_folder(folder)
+        self.folder = folder
+        self.info = info
+        self.tally = Tally(info.tokens_per_step)
+        self._frame_every_s = frame_every_s
+        self._loss = AppendFile(folder / "loss.csv")
+        self._progress = AppendFile(folder / "progress.jsonl")
+        self._sweeps = AppendFile(folder / "sweeps.jsonl")
+        self._served = AppendFile(folder / "served.jsonl")
+        self._events = AppendFile(folder / "events.jsonl")
+        self._frames = AppendFile(folder / "frames.zst")
+        self._log = AppendFile(folder / "kernel.log")
+        self._encoder = FrameEncoder()
+        self._newest_frame: Frame | None = None
+        self._picture: tuple[int, float] | None = None  # number and seconds of the last PNG
+        self._sample: Snapshot | None = None
+        self._state = ""
+        self._roles = np.zeros(0, np.uint32)
+        self._finished = False
+        self._loss.write_lines([LOSS_HEADER])
+        self._log.write_lines([f"launch: {info.backend}, {info.device}, {info.n_sms} SMs, preset {info.preset}"])
+        write_json(
+            folder / "run.json",
+            {
+                "format": FORMAT,
+                "version": __version__,
+                "started": datetime.now(UTC).isoformat(timespec="seconds"),
+                "machine": describe_machine(),
+                "run": dataclasses.asdict(info),
+                **settings,
+            },
+        )
+
+    def write(self, snapshot: Snapshot) -> None:
+        """Writes down what is new. Raises OfaError when it cannot (full disk, folder gone)."""
+        self.tally.add(snapshot)
+        self._loss.write_lines([_loss_line(entry) for entry in snapshot.losses])
+        self._sweeps.write_objects([dataclasses.asdict(sweep) for sweep in snapshot.sweeps])
+        self._served.write_objects([_served_entry(token) for token in snapshot.served])
+        self._events.write_lines([to_line(applied) for applied in snapshot.applied])
+        for frame in snapshot.frames:
+            self._write_frame(frame, snapshot.seconds)
+        self._write_changes(snapshot)
+        if self._sample is None or snapshot.seconds - self._sample.seconds >= SAMPLE_EVERY_S:
+            self._write_sample(snapshot)
+
+    def log(self, text: str) -> None:
+        """A line, or several, in kernel.log."""
+        self._log.write_lines(text.splitlines())
+
+    def finish(self, exit_reason: str, message: str = "") -> dict[str, Any]:
+        """Writes what is held back and summary.json; gives the summary. A second call changes nothing.
+
+        Raises OfaError when it cannot be written; the folder reads all the same.
+        """
+        summary = summarise(self.tally, exit_reason, message)
+        if self._finished:
+            return summary
+        self._finished = True
+        files = (self._loss, self._progress, self._sweeps, self._served, self._events, self._frames, self._log)
+        try:
+            self._frames.write(self._encoder.flush())
+            if self._newest_frame and self._picture and self._newest_frame.number != self._picture[0]:
+                self._write_picture(self._newest_frame)
+            if self._sample and self._sample.sms is not None:
+                self.log(_sm_table(self._sample))
+            self.log(f"{self.tally.seconds:.3f} s: {exit_reason}{': ' + message if message else ''}")
+            write_json(self.folder / "summary.json", summary)
+        finally:
+            for file in files:
+                file.close()
+        return summary
+
+    def _write_frame(self, frame: Frame, seconds: float) -> None:
+        self._frames.write(self._encoder.add(frame, seconds))
+        self._newest_frame = frame
+        if self._picture is None or seconds - self._picture[1] >= self._frame_every_s:
+            self._write_picture(frame)
+            self._picture = (frame.number, seconds)
+
+    def _write_picture(self, frame: Frame) -> None:
+        write_whole(self.folder / "frames" / f"{frame.number:08}.png", encode_png(frame))
+
+    def _write_changes(self, snapshot: Snapshot) -> None:
+        if snapshot.state != self._state:
+            self._state = snapshot.state
+            self.log(f"{snapshot.seconds:.3f} s: {snapshot.state}{' ' + snapshot.message if snapshot.message else ''}")
+        if not np.array_equal(snapshot.roles, self._roles):
+            self._roles = snapshot.roles.copy()
+            names = " ".join(f"{sm}:{abi.ROLES[role]}" for sm, role in enumerate(snapshot.roles))
+            self.log(f"{snapshot.seconds:.3f} s: roles {names}")
+
+    def _write_sample(self, snapshot: Snapshot) -> None:
+        before = self._sample
+        interval = snapshot.seconds - before.seconds if before else snapshot.seconds
+        entry: dict[str, Any] = {
+            "seconds": round(snapshot.seconds, 3),
+            "state": snapshot.state,
+            "step": snapshot.steps_done,
+            "version": snapshot.version,
+            "tokens": snapshot.steps_done * self.info.tokens_per_step,
+            "tokens_per_s": round(snapshot.train_tokens_per_s, 1),
+            "step_ms": round(snapshot.step_ms, 3),
+            "served": snapshot.tokens_served,
+            "served_per_s": round(snapshot.served_per_s, 2),
+            "frames_per_s": round(snapshot.frames_per_s, 2),
+            "roles": [abi.ROLES[role] for role in snapshot.roles],
+        }
+        if snapshot.sms is not None:
+            earlier = before.sms if before else None
+            shares = busy_shares(earlier, snapshot.sms, interval)
+            entry["busy"] = [round(float(share), 3) for share in shares]
+            entry["op_seconds"] = op_seconds(earlier, snapshot.sms)
+        if snapshot.device:
+            entry["device"] = {name: round(value, 3) for name, value in snapshot.device.items()}
+        self._progress.write_objects([entry])
+        sms = snapshot.sms.copy() if snapshot.sms is not None else None
+        self._sample = dataclasses.replace(snapshot, sms=sms, losses=[], served=[], frames=[])
+        # A block of frames is closed at least this often, so that slow or paused runs are on disk as well.
+        self._frames.write(self._encoder.flush())
+
+
+def _loss_line(entry: StepLoss) -> str:
+    # str of a float32 is the shortest decimal that reads back as the same bits.
+    return f"{entry.step},{np.float32(entry.loss)!s},{entry.learning_rate!r},{entry.seconds:.6f}"
+
+
+def _served_entry(token: ServedToken) -> dict[str, Any]:
+    return {**dataclasses.asdict(token), "seconds": round(token.seconds, 6)}
+
+
+def _sm_table(snapshot: Snapshot) -> str:
+    rows = ["SM  role   tasks done  waiting s  working s"]
+    for sm, status in enumerate(snapshot.sms if snapshot.sms is not None else ()):
+        role = abi.ROLES[int(status["role"])] if int(status["role"]) < len(abi.ROLES) else "?"
+        tasks, waiting, working = status["tasks_done"], status["wait_ns"] / 1e9, status["op_ns"].sum() / 1e9
+        rows.append(f"{sm:<3} {role:<6} {int(tasks):>10}  {waiting:>9.3f}  {working:>9.3f}")
+    return "\n".join(rows)
+
+
+def encode_png(frame: Frame) -> bytes:
+    """The frame, 320x200, as a palette PNG."""
+    image = Image.fromarray(np.ascontiguousarray(frame.pixels, np.uint8), "P")
+    image.putpalette(np.ascontiguousarray(frame.palette, np.uint8).tobytes())
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()
+
+

@@ -1,0 +1,82 @@
+"""A replay shows what was recorded, at its own speed, and can be held."""
+
+import numpy as np
+import pytest
+from fake_engine import FrozenClock, frame_of, record_fake
+
+from ofa_tui import abi
+from ofa_tui.engine.protocol import Event
+from ofa_tui.engine.replay import ReplayEngine
+from ofa_tui.errors import OfaError
+from ofa_tui.record.reader import RecordedRun
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    record_fake(folder, events=[Event("set_role", "step", 12, 2, (2,))])
+    return folder
+
+
+def _play(engine, clock, seconds, polls_per_s=50):
+    snapshots = []
+    for _ in range(round(seconds * polls_per_s)):
+        clock.sleep(1 / polls_per_s)
+        snapshots.append(engine.poll())
+    return snapshots
+
+
+@pytest.mark.parametrize("speed", [1.0, 0.5, 3.0])
+def test_everything_is_shown_once_and_in_time(folder, speed):
+    clock = FrozenClock()
+    engine = ReplayEngine(folder, speed, clock)
+    engine.start()
+    run = RecordedRun(folder)
+    snapshots = _play(engine, clock, 4.2 / speed)
+    assert engine.info.backend == "replay" and engine.info.steps == 40
+    for name, recorded in (("losses", run.losses), ("served", run.served), ("sweeps", run.sweeps),
+                           ("applied", run.events)):
+        assert [entry for snapshot in snapshots for entry in getattr(snapshot, name)] == recorded
+    shown = [frame.number for snapshot in snapshots for frame in snapshot.frames]
+    assert shown == [timed.frame.number for timed in run.frames()]
+    assert all(entry.seconds <= snapshot.seconds < entry.seconds + 0.1
+               for snapshot in snapshots[:-20] for entry in snapshot.losses)
+    assert snapshots[-1].state == "finished" and snapshots[5].state == "running"
+    middle = snapshots[len(snapshots) // 2]
+    assert middle.roles.tolist() == [abi.TRAIN, abi.SERVE, abi.DOOM]
+    before = snapshots[len(snapshots) // 2 - 20].sms
+    spent = (middle.sms["op_ns"].sum(axis=1) - before["op_ns"].sum(axis=1)) / (20 / 50 * speed * 1e9)
+    assert np.allclose(spent, [0.75, 0.25, 0.1], atol=0.02)
+
+
+def test_pause_holds_everything_and_single_tics_go_on(folder):
+    clock = FrozenClock()
+    engine = ReplayEngine(folder, clock=clock)
+    engine.start()
+    _play(engine, clock, 1.0)
+    engine.pause(True)
+    held = engine.poll()
+    later = _play(engine, clock, 2.0)
+    assert later[-1].seconds == held.seconds and later[-1].state == "paused"
+    assert not any(snapshot.losses or snapshot.served or snapshot.frames for snapshot in later)
+    engine.step_tics(2)
+    frames = engine.poll().frames
+    assert len(frames) == 2 and np.array_equal(frames[0].pixels, frame_of(frames[0].number).pixels)
+    assert not engine.poll().frames
+    engine.pause(False)
+    after = _play(engine, clock, 0.1)[-1]
+    assert after.seconds == pytest.approx(held.seconds + 0.1) and after.state == "running"
+
+
+def test_what_a_replay_cannot_do(folder, tmp_path):
+    engine = ReplayEngine(folder)
+    with pytest.raises(OfaError, match="cannot be steered"):
+        engine.post(Event("prompt", "token", text="Hello"))
+    with pytest.raises(OfaError, match="no weights"):
+        engine.weights()
+    with pytest.raises(OfaError, match="speed"):
+        ReplayEngine(folder, 0.0)
+    with pytest.raises(OfaError, match="no recorded run"):
+        ReplayEngine(tmp_path)
+    engine.stop()
+    assert engine.poll().state == "stopped"
