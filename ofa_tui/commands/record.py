@@ -1,0 +1,33 @@
+"""`ofa-tui --record DIR`: a run without a terminal, written down as it goes."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from ofa_tui.assemble import assemble, check
+from ofa_tui.record.session import record
+from ofa_tui.record.writer import RunWriter, claim_folder
+from ofa_tui.settings import Settings
+
+
+def record_run(settings: Settings, folder: Path, *, frame_every_s: float) -> int:
+    """Runs to the last step and its held-out sweep. Raises OfaError; a folder that got no run is taken away again."""
+    check(settings, doom_required=True)
+    was_there = folder.exists()
+    claim_folder(folder)
+    try:
+        run = assemble(settings, doom_required=True)
+    except BaseException:
+        _unclaim(folder, was_there)
+        raise
+    writer = RunWriter(folder, {"settings": settings.as_dict(), **run.facts}, run.engine.info, frame_every_s=frame_every_s)
+    return record(run.engine, writer)
+
+
+def _unclaim(folder: Path, was_there: bool) -> None:
+    """Removes what claim_folder made, if nothing was written into it."""
+    with contextlib.suppress(OSError):
+        (folder / "frames").rmdir()
+        if not was_there:
+            folder.rmdir()

@@ -1,0 +1,55 @@
+"""`ofa-tui`: a run in the terminal UI."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from ofa_tui.assemble import assemble, check
+from ofa_tui.engine.protocol import RunInfo, Snapshot
+from ofa_tui.errors import OfaError
+from ofa_tui.record.writer import RunWriter
+from ofa_tui.settings import Settings
+from ofa_tui.tui import run_ui
+from ofa_tui.tui.options import UiOptions
+from ofa_tui.tui.terminal import check_terminal
+from ofa_tui.tui.theme import load_themes
+
+
+def watch_run(settings: Settings, *, theme: str | None, reduced_motion: bool) -> int:
+    """Shows the run until the person quits. Raises OfaError before anything is built where it cannot be."""
+    check_terminal()
+    _check_theme(theme)
+    check(settings, doom_required=settings.wad is not None)
+    run = assemble(settings, doom_required=settings.wad is not None)
+    facts = {"settings": settings.as_dict(), **run.facts}
+    options = UiOptions(
+        recorder=_recorder(facts, run.engine.info), theme=theme or "", reduced_motion=reduced_motion
+    )
+    return run_ui(run.engine, options)
+
+
+def _check_theme(name: str | None) -> None:
+    themes = load_themes()
+    if name and name not in themes:
+        raise OfaError(f"there is no theme {name!r}; choose {', '.join(themes)}")
+
+
+class _LiveRecording:
+    """A recording that the key `r` started, in a folder named after the moment."""
+
+    def __init__(self, facts: Mapping[str, Any], info: RunInfo) -> None:
+        folder = Path.cwd() / f"ofa-tui-{datetime.now():%Y-%m-%d-%H%M%S}"
+        self._writer = RunWriter(folder, facts, info)
+
+    def write(self, snapshot: Snapshot) -> None:
+        self._writer.write(snapshot)
+
+    def close(self) -> None:
+        self._writer.finish("recording stopped")
+
+
+def _recorder(facts: Mapping[str, Any], info: RunInfo) -> Callable[[], _LiveRecording]:
+    return lambda: _LiveRecording(facts, info)
