@@ -4,8 +4,8 @@
 //   backward   P = exp(S - lse);  dv = P^T do;  dS = P (do v^T - rowsum(do o));  dq = dS k / sqrt(D);
 //              dk = dS^T q / sqrt(D);  then dq and dk turned back
 //
-// Both walk over blocks of KEYS keys and take only the queries that see them, so that the upper triangle is not computed.
-// Queries are scaled by 1 / sqrt(D) when they are rotated.
+// Both walk over blocks of KEYS keys and take only the queries that see them, so that the upper triangle is
+// not computed. Queries are scaled by 1 / sqrt(D) when they are rotated.
 #pragma once
 
 #include "ops/rotary.h"
@@ -13,242 +13,274 @@
 
 namespace ofa {
 
-constexpr int ATTENTION_KEYS = 32;      // keys per block: the width of a panel of the tile product
+constexpr int ATTENTION_KEYS = 32;         // keys per block: the width of a panel of the tile product
 constexpr int ATTENTION_QUERIES = 128;  // queries of the forward pass whose scores are held at a time
+constexpr float HIDDEN_SCORE = -1e30f;  // of a key after the query; math::exp turns it into about 1e-38
 
 // Scratch memory for a sequence of T positions. Every part starts at a multiple of 64 bytes.
 struct AttentionScratch {
-  float* product;  // of the tile products
-  double* turn;    // [4, D / 2] cosine and sine of one position's turn, and of all turns so far
-  float* cosine;   // [T, D / 2]
-  float* sine;     // [T, D / 2]
-  float* q;        // [T, D] rotated and scaled
-  float* k;        // [T, D] rotated
-  float* dq;       // [T, D] backward only
-  float* row;      // [T] forward 1 / sum exp, backward rowsum(do o)
-  float* scores;   // forward [QUERIES, T], backward [T, KEYS]
-  float* dscores;  // [T, KEYS] backward only
+    float* product;  // of the tile products
+    double* turn;    // [4, D / 2] cosine and sine of one position's turn, and of all turns so far
+    float* cosine;   // [T, D / 2]
+    float* sine;     // [T, D / 2]
+    float* q;        // [T, D] rotated and scaled
+    float* k;        // [T, D] rotated
+    float* dq;       // [T, D] backward only
+    float* row;      // [T] forward 1 / sum exp, backward rowsum(do o)
+    float* scores;   // forward [QUERIES, T], backward [T, KEYS]
+    float* dscores;  // [T, KEYS] backward only
 
-  // Divides `memory` into the parts; returns the number of bytes in all.
-  OFA_INLINE uint64_t divide(float* memory, int64_t length, int64_t head_dim) {
-    int64_t used = 0;
-    auto take = [&](int64_t floats) {
-      float* const part = memory + used;
-      used += (floats + 15) / 16 * 16;
-      return part;
-    };
-    product = take(tile::SCRATCH_FLOATS);
-    turn = reinterpret_cast<double*>(take(4 * head_dim));
-    cosine = take(length * head_dim / 2);
-    sine = take(length * head_dim / 2);
-    q = take(length * head_dim);
-    k = take(length * head_dim);
-    dq = take(length * head_dim);
-    row = take(length);
-    scores = take(length * ATTENTION_QUERIES);
-    dscores = take(length * ATTENTION_KEYS);
-    return uint64_t(used) * sizeof(float);
-  }
+    // Divides `memory`, or nothing where it is null, into the parts; returns the number of bytes in all.
+    OFA_INLINE uint64_t divide(float* memory, int64_t length, int64_t head_dim) {
+        int64_t used = 0;
+        auto take = [&](int64_t floats) {
+            float* const part = memory == nullptr ? nullptr : memory + used;
+            used += (floats + 15) / 16 * 16;
+            return part;
+        };
+        product = take(tile::SCRATCH_FLOATS);
+        turn = reinterpret_cast<double*>(take(4 * head_dim));
+        cosine = take(length * head_dim / 2);
+        sine = take(length * head_dim / 2);
+        q = take(length * head_dim);
+        k = take(length * head_dim);
+        dq = take(length * head_dim);
+        row = take(length);
+        scores = take(length * ATTENTION_QUERIES);
+        dscores = take(length * ATTENTION_KEYS);
+        return uint64_t(used) * sizeof(float);
+    }
 };
 
 // Scratch memory that the bodies of the training and sweep programs need, in bytes.
 OFA_FUNCTION uint64_t training_scratch_bytes(const Model& model) {
-  AttentionScratch parts;
-  return parts.divide(nullptr, model.context, model.head_dim);
+    AttentionScratch parts;
+    return parts.divide(nullptr, model.context, model.head_dim);
 }
 
 // What both passes see of one sequence and head.
 struct AttentionHead {
-  int length, head_dim;
-  float scale;
-  Matrix<float> q, k, v;  // [T, D] parts of qkv
-  AttentionScratch scratch;
+    int length, head_dim;
+    float scale;
+    Matrix<float> q, k, v;  // [T, D] parts of qkv
+    AttentionScratch scratch;
 
-  OFA_INLINE AttentionHead(Block& block, const TaskContext& context)
-      : length(int(context.rows())),
-        head_dim(int(context.cols())),
-        scale(1.0f / sqrtf(float(head_dim))),
-        q(part_of(context, 0, 0)),
-        k(part_of(context, 0, 1)),
-        v(part_of(context, 0, 2)) {
-    scratch.divide(block.scratch<float>(), length, head_dim);
-  }
+    OFA_INLINE AttentionHead(Block& block, const TaskContext& ctx)
+        : length(int(ctx.rows())),
+          head_dim(int(ctx.cols())),
+          scale(1.0f / sqrtf(float(head_dim))),
+          q(part_of(ctx, 0, 0)),
+          k(part_of(ctx, 0, 1)),
+          v(part_of(ctx, 0, 2)) {
+        scratch.divide(block.scratch<float>(), length, head_dim);
+    }
 
-  // The head's part 0 (q), 1 (k) or 2 (v) of operand i, a matrix [rows, 3 * width].
-  static OFA_INLINE Matrix<float> part_of(const TaskContext& context, int i, int64_t part) {
-    const Matrix<float> all = context.operand<float>(i);
-    return {all.row(context.row0()) + part * (all.cols / 3) + context.col0(), all.pitch, context.rows(),
-            context.cols()};
-  }
+    // The head's part 0 (q), 1 (k) or 2 (v) of operand i, a matrix [rows, 3 * width].
+    static OFA_INLINE Matrix<float> part_of(const TaskContext& ctx, int i, int64_t part) {
+        const Matrix<float> all = ctx.operand<float>(i);
+        return {all.row(ctx.row0()) + part * (all.cols / 3) + ctx.col0(), all.pitch, ctx.rows(), ctx.cols()};
+    }
 
-  OFA_INLINE tile::Source rotated_q(int row) const { return tile::Source{scratch.q, head_dim}.from(row, 0); }
-  OFA_INLINE tile::Source rotated_k(int row) const { return tile::Source{scratch.k, head_dim}.from(row, 0); }
+    static OFA_INLINE tile::Source rows_of(Matrix<float> matrix, int row) {
+        return {matrix.row(row), matrix.pitch};
+    }
+    OFA_INLINE tile::Source rotated_q(int row) const { return tile::Source{scratch.q, head_dim}.from(row, 0); }
+    OFA_INLINE tile::Source rotated_k(int row) const { return tile::Source{scratch.k, head_dim}.from(row, 0); }
 };
 
-// Fills scratch.q, k, cosine and sine. The angle of a position is that of the one before and one more turn: in double the
-// error of a long sequence is far below that of the floats which are stored. Column pair i belongs to one thread.
+// A head's column of lse [rows, H], from the task's first row on.
+struct Column {
+    float* data;
+    int64_t pitch;
+
+    OFA_INLINE float* at(int row) const { return data + row * pitch; }
+};
+
+OFA_INLINE Column lse_column(const TaskContext& ctx, int i) {
+    const Matrix<float> lse = ctx.operand<float>(i);
+    return {lse.row(ctx.row0()) + ctx.col0() / ctx.cols(), lse.pitch};
+}
+
+// Fills scratch.q, k, cosine and sine. The angle of a position is that of the one before and one more turn:
+// in double the error of a long sequence is far below that of the floats which are stored. Column pair i
+// belongs to one thread.
 OFA_NOINLINE void rotate_queries_and_keys(Block& block, const AttentionHead& head, float rope_base) {
-  const int64_t half = head.head_dim / 2;
-  double* const OFA_RESTRICT step_cosine = head.scratch.turn;
-  double* const OFA_RESTRICT step_sine = step_cosine + half;
-  double* const OFA_RESTRICT angle_cosine = step_sine + half;
-  double* const OFA_RESTRICT angle_sine = angle_cosine + half;
-  block.for_each(half, [=](int64_t i) {
-    const double radians = 6.283185307179586 * rotary_frequency(i, 2 * half, double(rope_base));
-    step_cosine[i] = cos(radians);
-    step_sine[i] = sin(radians);
-    angle_cosine[i] = 1.0;
-    angle_sine[i] = 0.0;
-  });
-  for (int64_t t = 0; t < head.length; ++t) {
-    const float* const OFA_RESTRICT q = head.q.row(t);
-    const float* const OFA_RESTRICT k = head.k.row(t);
-    float* const OFA_RESTRICT rotated_q = head.scratch.q + t * head.head_dim;
-    float* const OFA_RESTRICT rotated_k = head.scratch.k + t * head.head_dim;
-    float* const OFA_RESTRICT cosines = head.scratch.cosine + t * half;
-    float* const OFA_RESTRICT sines = head.scratch.sine + t * half;
-    const float scale = head.scale;
+    const int64_t half = head.head_dim / 2;
+    double* const OFA_RESTRICT step_cosine = head.scratch.turn;
+    double* const OFA_RESTRICT step_sine = step_cosine + half;
+    double* const OFA_RESTRICT angle_cosine = step_sine + half;
+    double* const OFA_RESTRICT angle_sine = angle_cosine + half;
     block.for_each(half, [=](int64_t i) {
-      const double c = angle_cosine[i], s = angle_sine[i];
-      const float cosine = float(c), sine = float(s);
-      cosines[i] = cosine;
-      sines[i] = sine;
-      rotate(q[i] * scale, q[i + half] * scale, cosine, sine, rotated_q[i], rotated_q[i + half]);
-      rotate(k[i], k[i + half], cosine, sine, rotated_k[i], rotated_k[i + half]);
-      angle_cosine[i] = c * step_cosine[i] - s * step_sine[i];
-      angle_sine[i] = s * step_cosine[i] + c * step_sine[i];
+        const double radians = 6.283185307179586 * rotary_frequency(i, 2 * half, double(rope_base));
+        step_cosine[i] = cos(radians);
+        step_sine[i] = sin(radians);
+        angle_cosine[i] = 1.0;
+        angle_sine[i] = 0.0;
     });
-  }
-  block.sync();
+    for (int64_t t = 0; t < head.length; ++t) {
+        const float* const OFA_RESTRICT q = head.q.row(t);
+        const float* const OFA_RESTRICT k = head.k.row(t);
+        float* const OFA_RESTRICT rotated_q = head.scratch.q + t * head.head_dim;
+        float* const OFA_RESTRICT rotated_k = head.scratch.k + t * head.head_dim;
+        float* const OFA_RESTRICT cosines = head.scratch.cosine + t * half;
+        float* const OFA_RESTRICT sines = head.scratch.sine + t * half;
+        const float scale = head.scale;
+        block.for_each(half, [=](int64_t i) {
+            const double c = angle_cosine[i], s = angle_sine[i];
+            const float cosine = float(c), sine = float(s);
+            cosines[i] = cosine;
+            sines[i] = sine;
+            rotate(q[i] * scale, q[i + half] * scale, cosine, sine, rotated_q[i], rotated_q[i + half]);
+            rotate(k[i], k[i + half], cosine, sine, rotated_k[i], rotated_k[i + half]);
+            angle_cosine[i] = c * step_cosine[i] - s * step_sine[i];
+            angle_sine[i] = s * step_cosine[i] + c * step_sine[i];
+        });
+    }
+    block.sync();
 }
 
 // Each row of `from` times `factor`, turned back from its position.
 OFA_NOINLINE void turn_back(Block& block, const AttentionHead& head, Matrix<float> from, float factor,
                             Matrix<float> to) {
-  const int64_t half = head.head_dim / 2;
-  for (int64_t t = 0; t < head.length; ++t) {
-    const float* const in = from.row(t);
-    float* const out = to.row(t);
-    const float* const OFA_RESTRICT cosines = head.scratch.cosine + t * half;
-    const float* const OFA_RESTRICT sines = head.scratch.sine + t * half;
-    block.for_each(half, [=](int64_t i) {
-      rotate(in[i] * factor, in[i + half] * factor, cosines[i], -sines[i], out[i], out[i + half]);
-    });
-  }
+    const int64_t half = head.head_dim / 2;
+    for (int64_t t = 0; t < head.length; ++t) {
+        const float* const in = from.row(t);
+        float* const out = to.row(t);
+        const float* const OFA_RESTRICT cosines = head.scratch.cosine + t * half;
+        const float* const OFA_RESTRICT sines = head.scratch.sine + t * half;
+        block.for_each(half, [=](int64_t i) {
+            rotate(in[i] * factor, in[i + half] * factor, cosines[i], -sines[i], out[i], out[i + half]);
+        });
+    }
 }
 
-// Softmax weights of a row before division by their sum, which is returned: row[c] = exp(row[c] - largest) for the visible
-// columns. The others up to `columns` must be very negative; they become 0.
+// Softmax weights of a row before division by their sum, which is returned: row[c] = exp(row[c] - largest)
+// for the visible columns. The others up to `columns` must be very negative; they become 0.
 OFA_NOINLINE float exponentiate_row(Block& block, float* OFA_RESTRICT row, int visible, int columns, float* lse) {
-  const float largest = block.max(columns, row[0], [=](int64_t c) { return row[c]; });
-  const float total = block.sum(columns, [=](int64_t c) {
-    row[c] = math::exp(row[c] - largest);
-    return row[c];
-  });
-  block.for_each(columns - visible, [=](int64_t c) { row[visible + c] = 0.0f; });
-  if (block.leader()) *lse = largest + logf(total);
-  return total;
+    const float largest = block.max(columns, row[0], [=](int64_t c) { return row[c]; });
+    const float total = block.sum(columns, [=](int64_t c) {
+        row[c] = math::exp(row[c] - largest);
+        return row[c];
+    });
+    block.for_each(columns - visible, [=](int64_t c) { row[visible + c] = 0.0f; });
+    if (block.leader()) *lse = largest + logf(total);
+    return total;
 }
 
-OFA_OP void op_attention(Block& block, const TaskContext& context) {
-  const AttentionHead head(block, context);
-  const Matrix<float> o = tile_of(context, 1), all_lse = context.operand<float>(2);
-  float* const lse = all_lse.row(context.row0()) + context.col0() / context.cols();
-  const int length = head.length, head_dim = head.head_dim;
-  float* const scores = head.scratch.scores;
-  float* const inverse_sums = head.scratch.row;
-  rotate_queries_and_keys(block, head, context.launch->model.rope_base);
-  for (int begin = 0; begin < length; begin += ATTENTION_QUERIES) {
-    const int end = smaller(begin + ATTENTION_QUERIES, length);
+// Softmax weights, not yet divided by their sums, of queries [begin, end) for all keys before `end`.
+OFA_INLINE void attention_weights(Block& block, const AttentionHead& head, int begin, int end, Column lse) {
+    const int length = head.length;
+    float* const scores = head.scratch.scores;
     for (int key = 0; key < end; key += ATTENTION_KEYS) {
-      const int first = key > begin ? key : begin;
-      float* const out = scores + int64_t(first - begin) * length + key;
-      const int diagonal = first - key;
-      tile::multiply_nt(block, end - first, smaller(ATTENTION_KEYS, end - key), head_dim, head.rotated_q(first),
-                        head.rotated_k(key), head.scratch.product,
-                        [=](int i, int j, const float* values, int count) {
-                          float* const OFA_RESTRICT to = out + int64_t(i) * length + j;
-                          for (int c = 0; c < count; ++c) to[c] = j + c <= diagonal + i ? values[c] : -1e30f;
-                        });
+        const int first = key > begin ? key : begin;
+        const int diagonal = first - key;
+        float* const out = scores + int64_t(first - begin) * length + key;
+        const auto hide_future = [=](int i, int j, const float* values, int count) {
+            float* const OFA_RESTRICT to = out + int64_t(i) * length + j;
+            for (int c = 0; c < count; ++c) to[c] = j + c <= diagonal + i ? values[c] : HIDDEN_SCORE;
+        };
+        tile::multiply_nt(block, end - first, smaller(ATTENTION_KEYS, end - key), head.head_dim,
+                          head.rotated_q(first), head.rotated_k(key), head.scratch.product, hide_future);
     }
     block.sync();
     for (int i = begin; i < end; ++i) {
-      const int columns = smaller((i / ATTENTION_KEYS + 1) * ATTENTION_KEYS, end);
-      const float total =
-          exponentiate_row(block, scores + int64_t(i - begin) * length, i + 1, columns, lse + i * all_lse.pitch);
-      if (block.leader()) inverse_sums[i] = 1.0f / total;
+        const int columns = smaller((i / ATTENTION_KEYS + 1) * ATTENTION_KEYS, end);
+        const float sum = exponentiate_row(block, scores + int64_t(i - begin) * length, i + 1, columns, lse.at(i));
+        if (block.leader()) head.scratch.row[i] = 1.0f / sum;
     }
     block.sync();
-    for (int first = begin; first < end; first += ATTENTION_KEYS) {
-      const int next = smaller(first + ATTENTION_KEYS, end);
-      tile::multiply_nn(block, next - first, head_dim, next, tile::Source{scores, length}.from(first - begin, 0),
-                        {head.v.data, head.v.pitch}, head.scratch.product,
-                        [=](int i, int j, const float* values, int count) {
-                          float* const OFA_RESTRICT to = o.row(first + i) + j;
-                          const float inverse = inverse_sums[first + i];
-                          for (int c = 0; c < count; ++c) to[c] = values[c] * inverse;
-                        });
-    }
-    block.sync();
-  }
 }
 
-OFA_OP void op_attention_backward(Block& block, const TaskContext& context) {
-  const AttentionHead head(block, context);
-  const Matrix<float> o = tile_of(context, 1), all_lse = context.operand<float>(2), d_o = tile_of(context, 3);
-  const Matrix<float> dq = AttentionHead::part_of(context, 4, 0), dk = AttentionHead::part_of(context, 4, 1),
-                      dv = AttentionHead::part_of(context, 4, 2);
-  const float* const lse = all_lse.row(context.row0()) + context.col0() / context.cols();
-  const int64_t lse_pitch = all_lse.pitch;
-  const int length = head.length, head_dim = head.head_dim;
-  const AttentionScratch& scratch = head.scratch;
-  rotate_queries_and_keys(block, head, context.launch->model.rope_base);
-  for (int i = 0; i < length; ++i) {
-    const float* const o_row = o.row(i);
-    const float* const do_row = d_o.row(i);
-    float* const dq_row = scratch.dq + int64_t(i) * head_dim;
-    block.for_each(head_dim, [=](int64_t c) { dq_row[c] = 0.0f; });
-    const float dot = block.sum(head_dim, [=](int64_t c) { return o_row[c] * do_row[c]; });
-    if (block.leader()) scratch.row[i] = dot;
-  }
-  block.sync();
-  for (int key = 0; key < length; key += ATTENTION_KEYS) {
-    const int keys = smaller(ATTENTION_KEYS, length - key);
-    const int queries = length - key;  // those from `key` on see at least one of these keys
-    float* const scores = scratch.scores;
-    float* const dscores = scratch.dscores;
-    const float* const delta = scratch.row + key;
-    // Query key + i sees keys key .. key + i.
-    tile::multiply_nt(block, queries, keys, head_dim, head.rotated_q(key), head.rotated_k(key), scratch.product,
-                      [=](int i, int j, const float* values, int count) {
-                        float* const OFA_RESTRICT row = scores + i * ATTENTION_KEYS + j;
-                        const float row_lse = lse[(key + i) * lse_pitch];
-                        for (int c = 0; c < count; ++c)
-                          row[c] = j + c <= i ? math::exp(values[c] - row_lse) : 0.0f;
-                      });
+OFA_OP void op_attention(Block& block, const TaskContext& ctx) {
+    const AttentionHead head(block, ctx);
+    const Matrix<float> o = tile_of(ctx, 1);
+    const float* const inverse_sums = head.scratch.row;
+    rotate_queries_and_keys(block, head, ctx.launch->model.rope_base);
+    for (int begin = 0; begin < head.length; begin += ATTENTION_QUERIES) {
+        const int end = smaller(begin + ATTENTION_QUERIES, head.length);
+        attention_weights(block, head, begin, end, lse_column(ctx, 2));
+        for (int first = begin; first < end; first += ATTENTION_KEYS) {
+            const int next = smaller(first + ATTENTION_KEYS, end);
+            const auto divide_by_sum = [=](int i, int j, const float* values, int count) {
+                float* const OFA_RESTRICT to = o.row(first + i) + j;
+                const float inverse = inverse_sums[first + i];
+                for (int c = 0; c < count; ++c) to[c] = values[c] * inverse;
+            };
+            const tile::Source weights = {head.scratch.scores, head.length};
+            tile::multiply_nn(block, next - first, head.head_dim, next, weights.from(first - begin, 0),
+                              head.rows_of(head.v, 0), head.scratch.product, divide_by_sum);
+        }
+        block.sync();
+    }
+}
+
+// scratch.row[i] = o[i] . do[i], and zero in scratch.dq.
+OFA_INLINE void start_backward(Block& block, const AttentionHead& head, Matrix<float> o, Matrix<float> d_o) {
+    for (int i = 0; i < head.length; ++i) {
+        const float* const o_row = o.row(i);
+        const float* const do_row = d_o.row(i);
+        float* const dq_row = head.scratch.dq + int64_t(i) * head.head_dim;
+        block.for_each(head.head_dim, [=](int64_t c) { dq_row[c] = 0.0f; });
+        const float dot = block.sum(head.head_dim, [=](int64_t c) { return o_row[c] * do_row[c]; });
+        if (block.leader()) head.scratch.row[i] = dot;
+    }
     block.sync();
-    tile::multiply_nt(block, queries, keys, head_dim, {d_o.row(key), d_o.pitch}, {head.v.row(key), head.v.pitch},
-                      scratch.product, [=](int i, int j, const float* values, int count) {
-                        const float* const OFA_RESTRICT row = scores + i * ATTENTION_KEYS + j;
-                        float* const OFA_RESTRICT drow = dscores + i * ATTENTION_KEYS + j;
-                        const float row_delta = delta[i];
-                        for (int c = 0; c < count; ++c) drow[c] = row[c] * (values[c] - row_delta);
-                      });
+}
+
+// P and dS of keys [key, key + keys) and the queries that see at least one of them, those from `key` on.
+// Query key + i sees keys key .. key + i.
+OFA_INLINE void score_gradients(Block& block, const AttentionHead& head, int key, int keys, Column lse,
+                                Matrix<float> d_o) {
+    float* const weights = head.scratch.scores;
+    float* const dscores = head.scratch.dscores;
+    const float* const do_dot_o = head.scratch.row + key;
+    const int queries = head.length - key;
+    const auto recompute_weights = [=](int i, int j, const float* values, int count) {
+        float* const OFA_RESTRICT to = weights + i * ATTENTION_KEYS + j;
+        const float row_lse = *lse.at(key + i);
+        for (int c = 0; c < count; ++c) to[c] = j + c <= i ? math::exp(values[c] - row_lse) : 0.0f;
+    };
+    tile::multiply_nt(block, queries, keys, head.head_dim, head.rotated_q(key), head.rotated_k(key),
+                      head.scratch.product, recompute_weights);
     block.sync();
-    tile::multiply_tn(block, keys, head_dim, queries, {scores, ATTENTION_KEYS}, {d_o.row(key), d_o.pitch},
-                      scratch.product, Store{{dv.row(key), dv.pitch, keys, head_dim}});
-    tile::multiply_tn(block, keys, head_dim, queries, {dscores, ATTENTION_KEYS}, head.rotated_q(key), scratch.product,
-                      Store{{dk.row(key), dk.pitch, keys, head_dim}});
-    float* const dq_sums = scratch.dq + int64_t(key) * head_dim;
-    tile::multiply_nn(block, queries, head_dim, keys, {dscores, ATTENTION_KEYS}, head.rotated_k(key), scratch.product,
-                      [=](int i, int j, const float* values, int count) {
-                        float* const OFA_RESTRICT row = dq_sums + int64_t(i) * head_dim + j;
-                        for (int c = 0; c < count; ++c) row[c] += values[c];
-                      });
+    const auto through_softmax = [=](int i, int j, const float* values, int count) {
+        const float* const OFA_RESTRICT weight = weights + i * ATTENTION_KEYS + j;
+        float* const OFA_RESTRICT to = dscores + i * ATTENTION_KEYS + j;
+        const float mean = do_dot_o[i];
+        for (int c = 0; c < count; ++c) to[c] = weight[c] * (values[c] - mean);
+    };
+    tile::multiply_nt(block, queries, keys, head.head_dim, head.rows_of(d_o, key), head.rows_of(head.v, key),
+                      head.scratch.product, through_softmax);
     block.sync();
-  }
-  turn_back(block, head, {scratch.dq, head_dim, length, head_dim}, head.scale, dq);
-  turn_back(block, head, dk, 1.0f, dk);
+}
+
+OFA_OP void op_attention_backward(Block& block, const TaskContext& ctx) {
+    const AttentionHead head(block, ctx);
+    const Matrix<float> o = tile_of(ctx, 1), d_o = tile_of(ctx, 3);
+    const Matrix<float> dq = head.part_of(ctx, 4, 0), dk = head.part_of(ctx, 4, 1), dv = head.part_of(ctx, 4, 2);
+    const int length = head.length, head_dim = head.head_dim;
+    float* const product = head.scratch.product;
+    const tile::Source weights = {head.scratch.scores, ATTENTION_KEYS};
+    const tile::Source dscores = {head.scratch.dscores, ATTENTION_KEYS};
+    rotate_queries_and_keys(block, head, ctx.launch->model.rope_base);
+    start_backward(block, head, o, d_o);
+    for (int key = 0; key < length; key += ATTENTION_KEYS) {
+        const int keys = smaller(ATTENTION_KEYS, length - key), queries = length - key;
+        score_gradients(block, head, key, keys, lse_column(ctx, 2), d_o);
+        tile::multiply_tn(block, keys, head_dim, queries, weights, head.rows_of(d_o, key), product,
+                          Store{{dv.row(key), dv.pitch, keys, head_dim}});
+        tile::multiply_tn(block, keys, head_dim, queries, dscores, head.rotated_q(key), product,
+                          Store{{dk.row(key), dk.pitch, keys, head_dim}});
+        float* const dq_sums = head.scratch.dq + int64_t(key) * head_dim;
+        const auto add = [=](int i, int j, const float* values, int count) {
+            float* const OFA_RESTRICT to = dq_sums + int64_t(i) * head_dim + j;
+            for (int c = 0; c < count; ++c) to[c] += values[c];
+        };
+        tile::multiply_nn(block, queries, head_dim, keys, dscores, head.rotated_k(key), product, add);
+        block.sync();
+    }
+    turn_back(block, head, {head.scratch.dq, head_dim, length, head_dim}, head.scale, dq);
+    turn_back(block, head, dk, 1.0f, dk);
 }
 
 }  // namespace ofa

@@ -8,85 +8,85 @@
 namespace ofa {
 
 // The whole matrix of operand i as a factor that is read from (row, col) on.
-OFA_INLINE tile::Source factor(const TaskContext& context, int i, int64_t row, int64_t col) {
-  const Matrix<float> matrix = context.operand<float>(i);
-  return tile::Source{matrix.data, matrix.pitch}.from(row, col);
+OFA_INLINE tile::Source factor(const TaskContext& ctx, int i, int64_t row, int64_t col) {
+    const Matrix<float> matrix = ctx.operand<float>(i);
+    return tile::Source{matrix.data, matrix.pitch}.from(row, col);
 }
 
 // Operand i from the task's tile on.
-OFA_INLINE Matrix<float> tile_of(const TaskContext& context, int i) {
-  const Matrix<float> matrix = context.operand<float>(i);
-  return {matrix.row(context.row0()) + context.col0(), matrix.pitch, context.rows(), context.cols()};
+OFA_INLINE Matrix<float> tile_of(const TaskContext& ctx, int i) {
+    const Matrix<float> matrix = ctx.operand<float>(i);
+    return {matrix.row(ctx.row0()) + ctx.col0(), matrix.pitch, ctx.rows(), ctx.cols()};
 }
 
 // y = x w^T of the task's tile, with x and w as operands 0 and 1.
 template <class Epilogue>
-OFA_INLINE void multiply_forward(Block& block, const TaskContext& context, const Epilogue& epilogue) {
-  tile::multiply_nt(block, int(context.rows()), int(context.cols()), int(context.operand<float>(0).cols),
-                    factor(context, 0, context.row0(), 0), factor(context, 1, context.col0(), 0),
-                    block.scratch<float>(), epilogue);
+OFA_INLINE void multiply_forward(Block& block, const TaskContext& ctx, const Epilogue& epilogue) {
+    tile::multiply_nt(block, int(ctx.rows()), int(ctx.cols()), int(ctx.operand<float>(0).cols),
+                      factor(ctx, 0, ctx.row0(), 0), factor(ctx, 1, ctx.col0(), 0),
+                      block.scratch<float>(), epilogue);
 }
 
 // dx = dy w of the task's tile, with dy and w as operands 0 and 1.
 template <class Epilogue>
-OFA_INLINE void multiply_backward(Block& block, const TaskContext& context, const Epilogue& epilogue) {
-  tile::multiply_nn(block, int(context.rows()), int(context.cols()), int(context.operand<float>(0).cols),
-                    factor(context, 0, context.row0(), 0), factor(context, 1, 0, context.col0()),
-                    block.scratch<float>(), epilogue);
+OFA_INLINE void multiply_backward(Block& block, const TaskContext& ctx, const Epilogue& epilogue) {
+    tile::multiply_nn(block, int(ctx.rows()), int(ctx.cols()), int(ctx.operand<float>(0).cols),
+                      factor(ctx, 0, ctx.row0(), 0), factor(ctx, 1, 0, ctx.col0()),
+                      block.scratch<float>(), epilogue);
 }
 
 // Stores outputs as they are.
 struct Store {
-  Matrix<float> out;
+    Matrix<float> out;
 
-  OFA_INLINE void operator()(int i, int j, const float* values, int count) const {
-    float* const OFA_RESTRICT to = out.row(i) + j;
-    for (int c = 0; c < count; ++c) to[c] = values[c];
-  }
+    OFA_INLINE void operator()(int i, int j, const float* values, int count) const {
+        float* const OFA_RESTRICT to = out.row(i) + j;
+        for (int c = 0; c < count; ++c) to[c] = values[c];
+    }
 };
 
-OFA_OP void op_matmul(Block& block, const TaskContext& context) {
-  multiply_forward(block, context, Store{tile_of(context, 2)});
+OFA_OP void op_matmul(Block& block, const TaskContext& ctx) {
+    multiply_forward(block, ctx, Store{tile_of(ctx, 2)});
 }
 
-OFA_OP void op_matmul_residual(Block& block, const TaskContext& context) {
-  const Matrix<float> skip = tile_of(context, 2), y = tile_of(context, 3);
-  multiply_forward(block, context, [=](int i, int j, const float* values, int count) {
-    const float* const OFA_RESTRICT from = skip.row(i) + j;
-    float* const OFA_RESTRICT to = y.row(i) + j;
-    for (int c = 0; c < count; ++c) to[c] = from[c] + values[c];
-  });
+OFA_OP void op_matmul_residual(Block& block, const TaskContext& ctx) {
+    const Matrix<float> skip = tile_of(ctx, 2), y = tile_of(ctx, 3);
+    multiply_forward(block, ctx, [=](int i, int j, const float* values, int count) {
+        const float* const OFA_RESTRICT from = skip.row(i) + j;
+        float* const OFA_RESTRICT to = y.row(i) + j;
+        for (int c = 0; c < count; ++c) to[c] = from[c] + values[c];
+    });
 }
 
-OFA_OP void op_matmul_gelu(Block& block, const TaskContext& context) {
-  const Matrix<float> u = tile_of(context, 2), a = tile_of(context, 3);
-  multiply_forward(block, context, [=](int i, int j, const float* values, int count) {
-    float* const OFA_RESTRICT u_row = u.row(i) + j;
-    float* const OFA_RESTRICT a_row = a.row(i) + j;
-    for (int c = 0; c < count; ++c) {
-      u_row[c] = values[c];
-      a_row[c] = math::gelu(values[c]);
-    }
-  });
+OFA_OP void op_matmul_gelu(Block& block, const TaskContext& ctx) {
+    const Matrix<float> u = tile_of(ctx, 2), a = tile_of(ctx, 3);
+    multiply_forward(block, ctx, [=](int i, int j, const float* values, int count) {
+        float* const OFA_RESTRICT u_row = u.row(i) + j;
+        float* const OFA_RESTRICT a_row = a.row(i) + j;
+        for (int c = 0; c < count; ++c) {
+            u_row[c] = values[c];
+            a_row[c] = math::gelu(values[c]);
+        }
+    });
 }
 
-OFA_OP void op_matmul_dx(Block& block, const TaskContext& context) {
-  multiply_backward(block, context, Store{tile_of(context, 2)});
+OFA_OP void op_matmul_dx(Block& block, const TaskContext& ctx) {
+    multiply_backward(block, ctx, Store{tile_of(ctx, 2)});
 }
 
-OFA_OP void op_matmul_dx_gelu(Block& block, const TaskContext& context) {
-  const Matrix<float> u = tile_of(context, 2), du = tile_of(context, 3);
-  multiply_backward(block, context, [=](int i, int j, const float* values, int count) {
-    const float* const OFA_RESTRICT u_row = u.row(i) + j;
-    float* const OFA_RESTRICT du_row = du.row(i) + j;
-    for (int c = 0; c < count; ++c) du_row[c] = values[c] * math::gelu_derivative(u_row[c]);
-  });
+OFA_OP void op_matmul_dx_gelu(Block& block, const TaskContext& ctx) {
+    const Matrix<float> u = tile_of(ctx, 2), du = tile_of(ctx, 3);
+    multiply_backward(block, ctx, [=](int i, int j, const float* values, int count) {
+        const float* const OFA_RESTRICT u_row = u.row(i) + j;
+        float* const OFA_RESTRICT du_row = du.row(i) + j;
+        for (int c = 0; c < count; ++c) du_row[c] = values[c] * math::gelu_derivative(u_row[c]);
+    });
 }
 
-OFA_OP void op_matmul_dw(Block& block, const TaskContext& context) {
-  tile::multiply_tn(block, int(context.rows()), int(context.cols()), int(context.operand<float>(0).rows),
-                    factor(context, 0, 0, context.row0()), factor(context, 1, 0, context.col0()),
-                    block.scratch<float>(), Store{tile_of(context, 2)});
+OFA_OP void op_matmul_dw(Block& block, const TaskContext& ctx) {
+    tile::multiply_tn(block, int(ctx.rows()), int(ctx.cols()), int(ctx.operand<float>(0).rows),
+                      factor(ctx, 0, 0, ctx.row0()), factor(ctx, 1, 0, ctx.col0()),
+                      block.scratch<float>(), Store{tile_of(ctx, 2)});
 }
 
 }  // namespace ofa

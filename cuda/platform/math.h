@@ -7,22 +7,22 @@
 namespace ofa::math {
 
 OFA_INLINE uint32_t bits_of(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
 }
 
 OFA_INLINE float float_of(uint32_t bits) {
-  float x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
 }
 
 // Adding it moves the integer nearest to a float below 2^22 in magnitude into the low bits of the mantissa.
 constexpr float ROUND_TO_INTEGER = 12582912.0f;  // 1.5 * 2^23
 
-// x limited to [-87.3, 87]. On the bit patterns, because compilers turn integer minima into single instructions: as
-// unsigned numbers the floats below -87.3 are the largest, as signed numbers those above 87.
+// x limited to [-87.3, 87]. On the bit patterns, because compilers turn integer minima into single
+// instructions: as unsigned numbers the floats below -87.3 are the largest, as signed numbers those above 87.
 OFA_INLINE float limit_exponent(float x) {
     uint32_t bits = bits_of(x);
     bits = bits < 0xC2AE999Au ? bits : 0xC2AE999Au;
@@ -31,14 +31,16 @@ OFA_INLINE float limit_exponent(float x) {
     return float_of(uint32_t(signed_bits));
 }
 
-// e^x with a relative error below 1.5e-7, for x limited to [-87.3, 87], where the result and its reciprocal are normal
-// numbers (arithmetic on subnormal ones is a hundred times slower); a NaN for infinities and NaNs. e^x = 2^n e^r, |r| <= ln(2) / 2; e^r is 1 + r + r^2 q(r) with the q of degree 4 that has the smallest
+// e^x with a relative error below 1.5e-7, for x limited to [-87.3, 87], where the result and its reciprocal
+// are normal numbers (arithmetic on subnormal ones is a hundred times slower); a NaN for infinities and NaNs.
+// e^x = 2^n e^r, |r| <= ln(2) / 2; e^r is 1 + r + r^2 q(r) with the q of degree 4 that has the smallest
 // largest relative error.
 OFA_INLINE float exp(float x) {
     const float limited = limit_exponent(x);
     const float shifted = limited * 1.44269504f + ROUND_TO_INTEGER;
     const float n = shifted - ROUND_TO_INTEGER;
-    const float r = (limited - n * 0.693359375f) + n * 2.12194440e-4f;  // ln 2 in two parts; n times the first is exact
+    // ln 2 in two parts: n times the first is exact.
+    const float r = (limited - n * 0.693359375f) + n * 2.12194440e-4f;
     float q = 1.381459878757596e-3f;
     q = q * r + 8.368716575205326e-3f;
     q = q * r + 4.166838899254799e-2f;
@@ -51,7 +53,8 @@ OFA_INLINE float exp(float x) {
 
 OFA_INLINE float sigmoid(float x) { return 1.0f / (1.0f + exp(-x)); }
 
-// GELU in its tanh form, x (1 + tanh z) / 2 with z = sqrt(2 / pi) (x + 0.044715 x^3); (1 + tanh z) / 2 = sigmoid(2 z).
+// GELU in its tanh form, x (1 + tanh z) / 2 with z = sqrt(2 / pi) (x + 0.044715 x^3); (1 + tanh z) / 2 =
+// sigmoid(2 z).
 constexpr float GELU_SLOPE = 1.5957691216f;  // 2 sqrt(2 / pi)
 constexpr float GELU_CUBIC = 0.044715f;
 
@@ -59,30 +62,32 @@ OFA_INLINE float gelu(float x) { return x * sigmoid(GELU_SLOPE * (x + GELU_CUBIC
 
 // d gelu(x) / dx
 OFA_INLINE float gelu_derivative(float x) {
-  const float s = sigmoid(GELU_SLOPE * (x + GELU_CUBIC * x * x * x));
-  const float inner = GELU_SLOPE * (1.0f + 3.0f * GELU_CUBIC * x * x);
-  return s + x * s * (1.0f - s) * inner;
+    const float s = sigmoid(GELU_SLOPE * (x + GELU_CUBIC * x * x * x));
+    const float inner = GELU_SLOPE * (1.0f + 3.0f * GELU_CUBIC * x * x);
+    return s + x * s * (1.0f - s) * inner;
 }
 
 struct SineCosine {
-  float sine, cosine;
+    float sine, cosine;
 };
 
 // Sine and cosine of an angle in turns (1 turn = 2 pi), |turns| < 2^50, with an absolute error below 2e-7.
-// The whole turns are taken off in double; what is left is cut into quarters and a remainder of at most an eighth.
+// The whole turns are taken off in double; what is left is cut into quarters and a remainder of at most an
+// eighth.
 OFA_INLINE SineCosine sine_cosine_of_turns(double turns) {
-  constexpr double ROUND_TO_INTEGER_DOUBLE = 6755399441055744.0;  // 1.5 * 2^52
-  const double whole = (turns + ROUND_TO_INTEGER_DOUBLE) - ROUND_TO_INTEGER_DOUBLE;
-  const float quarters = float(turns - whole) * 4.0f;
-  const float shifted = quarters + ROUND_TO_INTEGER;
-  const uint32_t quadrant = bits_of(shifted) & 3u;
-  const float r = (quarters - (shifted - ROUND_TO_INTEGER)) * 1.57079633f;
-  const float r2 = r * r;
-  // The polynomials of these degrees with the smallest largest errors.
-  const float sine = ((-1.94955676e-4f * r2 + 8.331978124e-3f) * r2 - 0.166666507f) * (r2 * r) + r;
-  const float cosine = ((2.443837943e-5f * r2 - 1.388736691e-3f) * r2 + 4.166664685e-2f) * (r2 * r2) + (1.0f - 0.5f * r2);
-  const float s = (quadrant & 1u) ? cosine : sine, c = (quadrant & 1u) ? sine : cosine;
-  return {(quadrant & 2u) ? -s : s, ((quadrant + 1u) & 2u) ? -c : c};
+    constexpr double ROUND_TO_INTEGER_DOUBLE = 6755399441055744.0;  // 1.5 * 2^52
+    const double whole = (turns + ROUND_TO_INTEGER_DOUBLE) - ROUND_TO_INTEGER_DOUBLE;
+    const float quarters = float(turns - whole) * 4.0f;
+    const float shifted = quarters + ROUND_TO_INTEGER;
+    const uint32_t quadrant = bits_of(shifted) & 3u;
+    const float r = (quarters - (shifted - ROUND_TO_INTEGER)) * 1.57079633f;
+    const float r2 = r * r;
+    // The polynomials of these degrees with the smallest largest errors.
+    const float sine = ((-1.94955676e-4f * r2 + 8.331978124e-3f) * r2 - 0.166666507f) * (r2 * r) + r;
+    const float cosine =
+        ((2.443837943e-5f * r2 - 1.388736691e-3f) * r2 + 4.166664685e-2f) * (r2 * r2) + (1.0f - 0.5f * r2);
+    const float s = (quadrant & 1u) ? cosine : sine, c = (quadrant & 1u) ? sine : cosine;
+    return {(quadrant & 2u) ? -s : s, ((quadrant + 1u) & 2u) ? -c : c};
 }
 
 }  // namespace ofa::math

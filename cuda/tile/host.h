@@ -1,8 +1,8 @@
 // Matrix products for one processor core, through the compiler's vector types.
 //
-// One micro-kernel serves all three: the sums of up to BLOCK_ROWS rows and one panel of PANEL columns stay in registers
-// while k runs. The panel of w is packed as [k][PANEL]; x is read one broadcast element at a time, where it lies or,
-// where its rows run along k, from a packed copy.
+// One micro-kernel serves all three: the sums of up to BLOCK_ROWS rows and one panel of PANEL columns stay in
+// registers while k runs. The panel of w is packed as [k][PANEL]; x is read one broadcast element at a time,
+// where it lies or, where its rows run along k, from a packed copy.
 #pragma once
 
 #include "tile/matrix.h"
@@ -28,8 +28,8 @@ constexpr int LANES = 4, PANEL_VECTORS = 2, BLOCK_ROWS = 6;  // 16 registers
 #endif
 constexpr int PANEL = LANES * PANEL_VECTORS;
 
-// The sums of MAX_ROWS x MAX_COLUMNS outputs are kept while k advances in steps of MAX_DEPTH: a packed panel of that depth
-// fits the L1 cache; the sums, and the rows of x, fit the L2 cache.
+// The sums of MAX_ROWS x MAX_COLUMNS outputs are kept while k advances in steps of MAX_DEPTH: a packed panel
+// of that depth fits the L1 cache; the sums, and the rows of x, fit the L2 cache.
 constexpr int MAX_DEPTH = 256, MAX_ROWS = 256, MAX_COLUMNS = 256;
 constexpr int PACKED_PITCH = MAX_ROWS + 16;  // a power of two would map every k to the same few sets of the cache
 
@@ -37,140 +37,144 @@ constexpr int PACKED_PITCH = MAX_ROWS + 16;  // a power of two would map every k
 constexpr int64_t SCRATCH_FLOATS = MAX_DEPTH * PANEL + MAX_DEPTH * PACKED_PITCH + MAX_ROWS * MAX_COLUMNS;
 
 typedef float Vector __attribute__((vector_size(LANES * sizeof(float))));
-typedef float UnalignedVector __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
+typedef float UnalignedVector
+    __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
 
 OFA_INLINE Vector load(const float* p) { return *reinterpret_cast<const UnalignedVector*>(p); }
 OFA_INLINE void store(float* p, Vector v) { *reinterpret_cast<UnalignedVector*>(p) = v; }
 
-// Transposes LANES rows of LANES floats. Interleaving the first half of the rows with the second half rotates the bits of
-// an element's (row, column) by one place; after log2(LANES) rounds row and column have changed places.
+// Transposes LANES rows of LANES floats. Interleaving the first half of the rows with the second half rotates
+// the bits of an element's (row, column) by one place; after log2(LANES) rounds row and column have changed
+// places.
 OFA_INLINE void transpose_square(const float* in, int64_t in_pitch, float* out, int64_t out_pitch) {
-  Vector rows[LANES], mixed[LANES];
+    Vector rows[LANES], mixed[LANES];
 #pragma GCC unroll 16
-  for (int i = 0; i < LANES; ++i) rows[i] = load(in + i * in_pitch);
+    for (int i = 0; i < LANES; ++i) rows[i] = load(in + i * in_pitch);
 #pragma GCC unroll 4
-  for (int round = 1; round < LANES; round *= 2) {
+    for (int round = 1; round < LANES; round *= 2) {
 #pragma GCC unroll 8
-    for (int i = 0; i < LANES / 2; ++i) {
-      mixed[2 * i] = __builtin_shufflevector(rows[i], rows[i + LANES / 2], OFA_INTERLEAVE_LOW);
-      mixed[2 * i + 1] = __builtin_shufflevector(rows[i], rows[i + LANES / 2], OFA_INTERLEAVE_HIGH);
+        for (int i = 0; i < LANES / 2; ++i) {
+            mixed[2 * i] = __builtin_shufflevector(rows[i], rows[i + LANES / 2], OFA_INTERLEAVE_LOW);
+            mixed[2 * i + 1] = __builtin_shufflevector(rows[i], rows[i + LANES / 2], OFA_INTERLEAVE_HIGH);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; ++i) rows[i] = mixed[i];
     }
 #pragma GCC unroll 16
-    for (int i = 0; i < LANES; ++i) rows[i] = mixed[i];
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < LANES; ++i) store(out + i * out_pitch, rows[i]);
+    for (int i = 0; i < LANES; ++i) store(out + i * out_pitch, rows[i]);
 }
 
 // panel[k][j] = w[j][k] for j < n, zero for n <= j < PANEL.
 OFA_FUNCTION void pack_transposed(Source w, int n, int depth, float* panel) {
-  int j = 0;
-  for (; j + LANES <= n; j += LANES) {
-    const float* const in = w.data + j * w.pitch;
-    int k = 0;
-    for (; k + LANES <= depth; k += LANES) transpose_square(in + k, w.pitch, panel + k * PANEL + j, PANEL);
-    for (; k < depth; ++k)
-      for (int lane = 0; lane < LANES; ++lane) panel[k * PANEL + j + lane] = in[lane * w.pitch + k];
-  }
-  for (; j < PANEL; ++j)
-    for (int k = 0; k < depth; ++k) panel[k * PANEL + j] = j < n ? w.data[j * w.pitch + k] : 0.0f;
+    int j = 0;
+    for (; j + LANES <= n; j += LANES) {
+        const float* const in = w.data + j * w.pitch;
+        int k = 0;
+        for (; k + LANES <= depth; k += LANES) transpose_square(in + k, w.pitch, panel + k * PANEL + j, PANEL);
+        for (; k < depth; ++k)
+            for (int lane = 0; lane < LANES; ++lane) panel[k * PANEL + j + lane] = in[lane * w.pitch + k];
+    }
+    for (; j < PANEL; ++j)
+        for (int k = 0; k < depth; ++k) panel[k * PANEL + j] = j < n ? w.data[j * w.pitch + k] : 0.0f;
 }
 
 // out[k][j] = in[k][j] for j < n, zero from n to the next multiple of PANEL.
 OFA_FUNCTION void pack_straight(Source in, int n, int depth, float* out, int64_t out_pitch) {
-  const int whole = n - n % PANEL;
-  for (int k = 0; k < depth; ++k) {
-    const float* const from = in.data + k * in.pitch;
-    float* const to = out + k * out_pitch;
-    for (int j = 0; j < whole; j += PANEL)
-      for (int v = 0; v < PANEL; v += LANES) store(to + j + v, load(from + j + v));
-    if (whole < n)
-      for (int j = whole; j < whole + PANEL; ++j) to[j] = j < n ? from[j] : 0.0f;
-  }
+    const int whole = n - n % PANEL;
+    for (int k = 0; k < depth; ++k) {
+        const float* const from = in.data + k * in.pitch;
+        float* const to = out + k * out_pitch;
+        for (int j = 0; j < whole; j += PANEL)
+            for (int v = 0; v < PANEL; v += LANES) store(to + j + v, load(from + j + v));
+        if (whole < n)
+            for (int j = whole; j < whole + PANEL; ++j) to[j] = j < n ? from[j] : 0.0f;
+    }
 }
 
-// sums[i][0 .. PANEL) += sum over k of x(i, k) panel[k] for R rows, or = where `first`. x(i, k) is x[i * pitch + k], or
-// x[k * pitch + i] where TRANSPOSE_X.
+// sums[i][0 .. PANEL) += sum over k of x(i, k) panel[k] for R rows, or = where `first`. x(i, k) is x[i *
+// pitch + k], or x[k * pitch + i] where TRANSPOSE_X.
 template <int R, bool TRANSPOSE_X>
-OFA_FUNCTION void multiply_block(int depth, const float* x, int64_t pitch, const float* panel, float* sums, bool first) {
-  Vector c[R][PANEL_VECTORS];
-  for (int i = 0; i < R; ++i)
-    for (int v = 0; v < PANEL_VECTORS; ++v) c[i][v] = first ? Vector{} : load(sums + i * PANEL + v * LANES);
-  for (int k = 0; k < depth; ++k) {
-    Vector b[PANEL_VECTORS];
+OFA_FUNCTION void multiply_block(int depth, const float* x, int64_t pitch, const float* panel, float* sums,
+                                 bool first) {
+    Vector c[R][PANEL_VECTORS];
+    for (int i = 0; i < R; ++i)
+        for (int v = 0; v < PANEL_VECTORS; ++v) c[i][v] = first ? Vector{} : load(sums + i * PANEL + v * LANES);
+    for (int k = 0; k < depth; ++k) {
+        Vector b[PANEL_VECTORS];
 #pragma GCC unroll 4
-    for (int v = 0; v < PANEL_VECTORS; ++v) b[v] = load(panel + v * LANES);
+        for (int v = 0; v < PANEL_VECTORS; ++v) b[v] = load(panel + v * LANES);
 #pragma GCC unroll 16
-    for (int i = 0; i < R; ++i) {
-      const float a = TRANSPOSE_X ? x[i] : x[i * pitch];
+        for (int i = 0; i < R; ++i) {
+            const float a = TRANSPOSE_X ? x[i] : x[i * pitch];
 #pragma GCC unroll 4
-      for (int v = 0; v < PANEL_VECTORS; ++v) c[i][v] += a * b[v];
+            for (int v = 0; v < PANEL_VECTORS; ++v) c[i][v] += a * b[v];
+        }
+        panel += PANEL;
+        x += TRANSPOSE_X ? pitch : 1;
     }
-    panel += PANEL;
-    x += TRANSPOSE_X ? pitch : 1;
-  }
-  for (int i = 0; i < R; ++i)
-    for (int v = 0; v < PANEL_VECTORS; ++v) store(sums + i * PANEL + v * LANES, c[i][v]);
+    for (int i = 0; i < R; ++i)
+        for (int v = 0; v < PANEL_VECTORS; ++v) store(sums + i * PANEL + v * LANES, c[i][v]);
 }
 
 // The number of rows is a template argument, so that the sums stay in registers.
 template <int R, bool TRANSPOSE_X>
 OFA_INLINE void multiply_rows(int rows, int depth, const float* x, int64_t pitch, const float* panel, float* sums,
                               bool first) {
-  if constexpr (R > 0) {
-    if (rows == R)
-      multiply_block<R, TRANSPOSE_X>(depth, x, pitch, panel, sums, first);
-    else
-      multiply_rows<R - 1, TRANSPOSE_X>(rows, depth, x, pitch, panel, sums, first);
-  }
+    if constexpr (R > 0) {
+        if (rows == R)
+            multiply_block<R, TRANSPOSE_X>(depth, x, pitch, panel, sums, first);
+        else
+            multiply_rows<R - 1, TRANSPOSE_X>(rows, depth, x, pitch, panel, sums, first);
+    }
 }
 
 // At most MAX_ROWS x MAX_COLUMNS outputs.
 template <bool TRANSPOSE_X, bool TRANSPOSE_W, class Epilogue>
-OFA_INLINE void multiply_part(int m, int n, int depth, Source x, Source w, float* scratch, const Epilogue& epilogue) {
-  float* const panel = scratch;
-  float* const packed_x = panel + MAX_DEPTH * PANEL;
-  float* const all_sums = packed_x + MAX_DEPTH * PACKED_PITCH;
-  // Blocks of nearly equal size: a short one at the end could not keep the multipliers busy.
-  const int blocks = (m + BLOCK_ROWS - 1) / BLOCK_ROWS, usual_rows = m / blocks, larger_blocks = m % blocks;
-  for (int k0 = 0; k0 < depth; k0 += MAX_DEPTH) {
-    const int part = smaller(MAX_DEPTH, depth - k0);
-    const bool first = k0 == 0, last = k0 + part == depth;
-    if (TRANSPOSE_X) pack_straight(x.from(k0, 0), m, part, packed_x, PACKED_PITCH);
-    for (int n0 = 0; n0 < n; n0 += PANEL) {
-      const int columns = smaller(PANEL, n - n0);
-      if (TRANSPOSE_W)
-        pack_transposed(w.from(n0, k0), columns, part, panel);
-      else
-        pack_straight(w.from(k0, n0), columns, part, panel, PANEL);
-      for (int block = 0, begin = 0, end; block < blocks; ++block, begin = end) {
-        end = begin + usual_rows + (block < larger_blocks ? 1 : 0);
-        const Source a = TRANSPOSE_X ? Source{packed_x + begin, PACKED_PITCH} : x.from(begin, k0);
-        float* const sums = all_sums + n0 * MAX_ROWS + begin * PANEL;
-        multiply_rows<BLOCK_ROWS, TRANSPOSE_X>(end - begin, part, a.data, a.pitch, panel, sums, first);
-        if (!last) continue;
-        for (int i = begin; i < end; ++i) {
-          const float* const row = sums + (i - begin) * PANEL;
-          if (columns == PANEL)
-            epilogue(i, n0, row, PANEL);  // a constant count, so that the compiler unrolls the epilogue
-          else
-            epilogue(i, n0, row, columns);
+OFA_INLINE void multiply_part(int m, int n, int depth, Source x, Source w, float* scratch,
+                              const Epilogue& epilogue) {
+    float* const panel = scratch;
+    float* const packed_x = panel + MAX_DEPTH * PANEL;
+    float* const all_sums = packed_x + MAX_DEPTH * PACKED_PITCH;
+    // Blocks of nearly equal size: a short one at the end could not keep the multipliers busy.
+    const int blocks = (m + BLOCK_ROWS - 1) / BLOCK_ROWS, usual_rows = m / blocks, larger_blocks = m % blocks;
+    for (int k0 = 0; k0 < depth; k0 += MAX_DEPTH) {
+        const int part = smaller(MAX_DEPTH, depth - k0);
+        const bool first = k0 == 0, last = k0 + part == depth;
+        if (TRANSPOSE_X) pack_straight(x.from(k0, 0), m, part, packed_x, PACKED_PITCH);
+        for (int n0 = 0; n0 < n; n0 += PANEL) {
+            const int columns = smaller(PANEL, n - n0);
+            if (TRANSPOSE_W)
+                pack_transposed(w.from(n0, k0), columns, part, panel);
+            else
+                pack_straight(w.from(k0, n0), columns, part, panel, PANEL);
+            for (int block = 0, begin = 0, end; block < blocks; ++block, begin = end) {
+                end = begin + usual_rows + (block < larger_blocks ? 1 : 0);
+                const Source a = TRANSPOSE_X ? Source{packed_x + begin, PACKED_PITCH} : x.from(begin, k0);
+                float* const sums = all_sums + n0 * MAX_ROWS + begin * PANEL;
+                multiply_rows<BLOCK_ROWS, TRANSPOSE_X>(end - begin, part, a.data, a.pitch, panel, sums, first);
+                if (!last) continue;
+                for (int i = begin; i < end; ++i) {
+                    const float* const row = sums + (i - begin) * PANEL;
+                    if (columns == PANEL)
+                        epilogue(i, n0, row, PANEL);  // a constant count, so that the compiler unrolls the epilogue
+                    else
+                        epilogue(i, n0, row, columns);
+                }
+            }
         }
-      }
     }
-  }
 }
 
 // `TRANSPOSE_X`: x is [depth, m] instead of [m, depth]; `TRANSPOSE_W`: w is [n, depth] instead of [depth, n].
 template <bool TRANSPOSE_X, bool TRANSPOSE_W, class Epilogue>
 OFA_INLINE void multiply(Block& /*block*/, int m, int n, int depth, Source x, Source w, float* scratch,
                          const Epilogue& epilogue) {
-  for (int m0 = 0; m0 < m; m0 += MAX_ROWS)
-    for (int n0 = 0; n0 < n; n0 += MAX_COLUMNS)
-      multiply_part<TRANSPOSE_X, TRANSPOSE_W>(
-          smaller(MAX_ROWS, m - m0), smaller(MAX_COLUMNS, n - n0), depth,
-          TRANSPOSE_X ? x.from(0, m0) : x.from(m0, 0), TRANSPOSE_W ? w.from(n0, 0) : w.from(0, n0), scratch,
-          [&](int i, int j, const float* values, int count) { epilogue(m0 + i, n0 + j, values, count); });
+    for (int m0 = 0; m0 < m; m0 += MAX_ROWS)
+        for (int n0 = 0; n0 < n; n0 += MAX_COLUMNS)
+            multiply_part<TRANSPOSE_X, TRANSPOSE_W>(
+                smaller(MAX_ROWS, m - m0), smaller(MAX_COLUMNS, n - n0), depth,
+                TRANSPOSE_X ? x.from(0, m0) : x.from(m0, 0), TRANSPOSE_W ? w.from(n0, 0) : w.from(0, n0), scratch,
+                [&](int i, int j, const float* values, int count) { epilogue(m0 + i, n0 + j, values, count); });
 }
 
 #undef OFA_INTERLEAVE_LOW

@@ -6,10 +6,10 @@
 namespace ofa::tile {
 
 struct Source {
-  const float* data;
-  int64_t pitch;
+    const float* data;
+    int64_t pitch;
 
-  OFA_INLINE Source from(int64_t i, int64_t j) const { return {data + i * pitch + j, pitch}; }
+    OFA_INLINE Source from(int64_t i, int64_t j) const { return {data + i * pitch + j, pitch}; }
 };
 
 }  // namespace ofa::tile
