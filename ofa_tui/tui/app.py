@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from textual import events
-from textual.app import App, ComposeResult, SystemCommand
+from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingsMap
 from textual.screen import Screen
 from textual.theme import Theme as TextualTheme
@@ -108,7 +108,7 @@ class OfaApp(handlers.Handlers, App[int], inherit_bindings=False):
             return self.options.recorder is not None
         return True
 
-    def compose(self) -> ComposeResult:
+    def get_default_screen(self) -> Screen[Any]:
         painters = {
             "header": self._paint_header,
             "tiles": lambda grid: status.paint_tiles(grid, self.model, self.colours, self.kind),
@@ -125,7 +125,7 @@ class OfaApp(handlers.Handlers, App[int], inherit_bindings=False):
         }
         prompt = Input(placeholder="prompt: Enter sends, Esc leaves", id="prompt", select_on_focus=False)
         prompt.display = False
-        yield Board(*self.panes.values(), prompt, boxes=self.boxes)
+        return Board([*self.panes.values(), prompt], self.boxes)
 
     def on_mount(self) -> None:
         self.screen.set_focus(None)
@@ -183,7 +183,7 @@ class OfaApp(handlers.Handlers, App[int], inherit_bindings=False):
 
     def relayout(self) -> None:
         """Places the panes again and paints all."""
-        self.query_one(Board).refresh(layout=True)
+        self.screen.refresh(layout=True)
         self.call_after_refresh(self.repaint_all)
 
     def repaint_all(self, *, everything: bool = False) -> None:

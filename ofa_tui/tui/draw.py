@@ -23,21 +23,22 @@ def draw_frame(
     subtitle: Sequence[tuple[str, int]] = (),
     *,
     active: bool = False,
+    inset: int = 1,
 ) -> Box:
     """Draws the border with its title and, at the bottom right, its subtitle (both as coloured pieces).
 
-    Returns the box left inside. Without sides the subtitle goes to the right of the title line if there is room.
+    Returns the box left inside. Without sides the subtitle goes to the right of the title line if there is room, and
+    the box begins `inset` cells from the left.
     """
     line = theme.border_active if active else theme.border
     width, height = grid.width, grid.height
     if not frame.top:
         return Box(0, 0, width, height)
-    grid.text(0, 0, "─" * width, line)
+    _line(grid, (0, slice(None)), "─", line)
     if frame.sides:
-        for y in range(1, height - 1):
-            grid.text(0, y, "│", line)
-            grid.text(width - 1, y, "│", line)
-        grid.text(0, height - 1, "─" * width, line)
+        _line(grid, (slice(1, -1), 0), "│", line)
+        _line(grid, (slice(1, -1), width - 1), "│", line)
+        _line(grid, (height - 1, slice(None)), "─", line)
         for x, y, corner in ((0, 0, "╭"), (width - 1, 0, "╮"), (0, height - 1, "╰"), (width - 1, height - 1, "╯")):
             grid.text(x, y, corner, line)
     end = _pieces(grid, 2 if frame.sides else 0, 0, title, width - 1, bold=True)
@@ -48,7 +49,12 @@ def draw_frame(
         return Box(1, 1, max(0, width - 2), max(0, height - 2))
     if subtitle and end + length + 1 < width:
         _pieces(grid, width - length, 0, subtitle, width)
-    return Box(0, 1, width, max(0, height - 1))
+    return Box(inset, 1, max(0, width - inset), max(0, height - 1))
+
+
+def _line(grid: Grid, where: tuple[int | slice, int | slice], character: str, colour: int) -> None:
+    grid.char[where] = ord(character)
+    grid.fg[where] = colour
 
 
 def _pieces(

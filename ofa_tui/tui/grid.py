@@ -92,10 +92,21 @@ def _codes(text: str) -> np.ndarray:
     """Code points, a 0 after each double-width one; control and zero-width characters are left out."""
     if text.isascii() and text.isprintable():
         return np.frombuffer(text.encode("latin-1"), np.uint8).astype(np.uint32)
-    codes: list[int] = []
+    codes = np.frombuffer(text.encode("utf-32-le", "replace"), "<u4")
+    if _narrow(codes):
+        return codes
+    kept: list[int] = []
     for character in text:
         width = cell_len(character) if character.isprintable() or character == "\u00a0" else 0
         if width:
-            codes.append(ord(character))
-            codes.extend([0] * (width - 1))
-    return np.array(codes, np.uint32)
+            kept.append(ord(character))
+            kept.extend([0] * (width - 1))
+    return np.array(kept, np.uint32)
+
+
+def _narrow(codes: np.ndarray) -> bool:
+    """Whether all are plainly one cell wide: Latin, or our own arrows, lines, blocks, shapes and braille."""
+    latin = (codes >= 0x20) & (codes < 0x300) & ((codes < 0x7F) | (codes > 0x9F)) & (codes != 0xAD)
+    drawing = ((codes >= 0x2500) & (codes < 0x25FD)) | ((codes >= 0x2800) & (codes < 0x2900))
+    arrows = (codes >= 0x2190) & (codes < 0x2200)
+    return bool((latin | drawing | arrows).all())

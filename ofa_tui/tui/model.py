@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,8 @@ STORIES = 24
 STORY_PIECES = 1000
 """Pieces kept of one story: more than any pane shows."""
 FRESH_S = 1.2
-"""A token counts as new this long."""
+FRESH_PIECES = 12
+"""The last pieces of a story count as new for FRESH_S."""
 HELD_OUT_TILE = "val"
 
 FAMILIES: tuple[str, ...] = tuple(dict.fromkeys(op.file for op in OPS))
@@ -39,6 +41,8 @@ class Story:
     version: int = 0
     started_s: float = 0.0
     last_s: float = 0.0
+    wrapped: tuple[object, Any] | None = None
+    """A pane's own: the lines it broke the story into, and for what."""
 
     @property
     def tokens_per_s(self) -> float:

@@ -8,6 +8,7 @@ or exports it. `supported()` checks what this needs of Textual; where it fails, 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -55,7 +56,19 @@ class EncodedStrip(Strip):
     def __init__(self, grid: Grid, row: int, encoded: str) -> None:
         self._grid, self._row, self._encoded = grid, row, encoded
         self._made: list[Segment] | None = None
-        super().__init__((), grid.width)
+        self._cell_length = grid.width
+
+    def __getattr__(self, name: str) -> Any:
+        # Reached only for slots that are not set yet: a frame has many strips and few are ever cut or filtered,
+        # so the base class's caches are made when the first of them is wanted.
+        if name not in Strip.__slots__:
+            raise AttributeError(name)
+        super().__init__((), self._grid.width)
+        return object.__getattribute__(self, name)
+
+    def divide(self, cuts: Iterable[int]) -> Sequence[Strip]:
+        cuts = list(cuts)
+        return [self] if cuts == [self._grid.width] else super().divide(cuts)
 
     @property
     def _segments(self) -> list[Segment]:  # type: ignore[override]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
+from ofa_tui.errors import OfaError
 from ofa_tui.tui import run_ui
 from ofa_tui.tui.colour import Depth
 from ofa_tui.tui.options import UiOptions
@@ -22,8 +24,13 @@ def main() -> int:
     engine = FakeEngine(
         arguments.sms, steps=arguments.steps, games=0 if arguments.no_doom else 1, start_at_s=arguments.from_second
     )
+    engine.corridor.draw_all()
     depth = Depth(arguments.depth) if arguments.depth else None
-    return run_ui(engine, UiOptions(theme=arguments.theme, depth=depth))
+    try:
+        return run_ui(engine, UiOptions(theme=arguments.theme, depth=depth))
+    except OfaError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
 
 
 if __name__ == "__main__":

@@ -47,22 +47,35 @@ class Corridor:
         self._bar[10:16, 148:156] = self._bar[10:16, 164:172] = 30
         self._bar[8:24, 16:24] = self._bar[8:24, 32:40] = 64 + 28
 
+        self._made: dict[int, np.ndarray] = {}
+
     def frame(self, seconds: float) -> np.ndarray:
-        sway = 0.35 * math.sin(seconds * 0.9)
+        """The walk repeats every four seconds, so its 140 pictures are drawn once."""
+        number = int(seconds * 35) % 140
+        if number not in self._made:
+            self._made[number] = self._draw(number / 35)
+        return self._made[number]
+
+    def draw_all(self) -> None:
+        for number in range(140):
+            self.frame(number / 35 + 0.001)
+
+    def _draw(self, seconds: float) -> np.ndarray:
+        sway = 0.35 * math.sin(seconds * math.tau / 4)
         dx, dy = self._dx + sway, self._dy
         wall = 1.0 / np.maximum(np.abs(dx), 1e-3)
         floor = 0.62 / np.maximum(np.abs(dy), 1e-3)
         depth = np.minimum(np.minimum(wall, floor), 14.0)
-        forward = depth + seconds * 2.2
+        forward = depth + seconds * 2.0
         across = np.where(wall < floor, dy * depth, dx * depth)
         noise = self._texture[(forward * 16).astype(int) % 64, (across * 24).astype(int) % 64]
         light = np.clip(30 - depth * 2.1, 3, 30)
-        light = np.where((np.floor(forward) % 6 == 0) & (dy < 0) & (wall > floor), 31, light)
+        light = np.where((np.floor(forward) % 4 == 0) & (dy < 0) & (wall > floor), 31, light)
         shade = np.clip(light - noise, 0, 31)
         ramp = np.where(wall < floor, 1, np.where(dy < 0, 7, 6))
         picture = (ramp * 32 + shade).astype(np.uint8)
-        centre = 84 + int(10 * math.sin(seconds * 3))
-        imp = int(160 - sway * 160 + 50 * math.sin(seconds * 0.7))
+        centre = 84 + int(10 * math.sin(seconds * math.tau / 2))
+        imp = int(160 - sway * 160 + 50 * math.sin(seconds * math.tau / 4))
         picture[centre - 18 : centre + 20, max(0, imp - 9) : imp + 9] = 2 * 32 + 18
         picture[centre - 26 : centre - 18, max(0, imp - 5) : imp + 5] = 32 + 22
         picture[140:168, 146:174] = 6 * 32 + 20
@@ -97,7 +110,7 @@ class FakeEngine:
             seed=7,
             doom_missing="" if games else "No WAD was found; install the package vizdoom or give one with --wad FILE.",
         )
-        self._clock, self._corridor, self._palette = clock, Corridor(), test_palette()
+        self._clock, self.corridor, self._palette = clock, Corridor(), test_palette()
         self._frozen = frozen_frame
         self._offset = start_at_s
         self._started = self._now = 0.0
@@ -237,7 +250,7 @@ class FakeEngine:
         status["forward"], status["turn"], status["buttons"] = 50, -640 if target // 20 % 2 else 0, target // 30 % 2
         if any(self._keys):
             status["forward"], status["side"], status["turn"], status["buttons"] = self._keys
-        pixels = self._frozen if self._frozen is not None else self._corridor.frame(seconds)
+        pixels = self._frozen if self._frozen is not None else self.corridor.frame(seconds)
         return [Frame(target, pixels, self._palette, 0, status)]
 
     def _sm_status(self, seconds: float, elapsed: float) -> np.ndarray:
@@ -247,17 +260,16 @@ class FakeEngine:
             abi.DOOM: (("doom_tic", 0.3),),
             abi.IDLE: (),
         }
-        for sm in range(self.info.n_sms):
-            role = int(self._roles[sm])
-            status = self._sms[sm]
-            status["role"], status["phase"] = role, 2 if role else 0
-            status["opcode"] = abi.NONE_U32
-            pulse = 0.85 + 0.15 * math.sin(seconds * (1 + sm % 5) + sm)
-            for op, share in work[role]:
-                status["op_ns"][OPCODES[op]] += int(share * pulse * elapsed * 1e9)
-                if (int(seconds * 4) + sm) % 3 or status["opcode"] == abi.NONE_U32:
-                    status["opcode"] = OPCODES[op]
-            status["task"], status["iteration"] = (sm * 37 + int(seconds * 30)) % 400, self._steps
-            status["tasks_done"] = int(seconds * 900) + sm
-            status["wait_ns"] = int(seconds * 5e7)
+        sms = self._sms
+        number = np.arange(self.info.n_sms)
+        sms["role"], sms["phase"], sms["opcode"] = self._roles, np.where(self._roles > 0, 2, 0), abi.NONE_U32
+        pulse = 0.85 + 0.15 * np.sin(seconds * (1 + number % 5) + number)
+        for role, ops in work.items():
+            for place, (op, share) in enumerate(ops):
+                mine = self._roles == role
+                sms["op_ns"][mine, OPCODES[op]] += (share * pulse[mine] * elapsed * 1e9).astype(np.uint64)
+                now = mine & ((int(seconds * 4) + number) % len(ops) == place)
+                sms["opcode"][now] = OPCODES[op]
+        sms["task"], sms["iteration"] = (number * 37 + int(seconds * 30)) % 400, self._steps
+        sms["tasks_done"], sms["wait_ns"] = int(seconds * 900) + number, int(seconds * 5e7)
         return self._sms.copy()

@@ -66,7 +66,7 @@ def paint_doom(
             (f"{rate:.1f} fps", theme.muted),
             (f"  hp {int(status['health'])}  ammo {ammo_text(status)}  kills {int(status['kills'])}", theme.muted),
         ]
-    inner = draw_frame(grid, frame, theme, title, subtitle, active=active)
+    inner = draw_frame(grid, frame, theme, title, subtitle, active=active, inset=0)
     if doom is None:
         _paint_missing(grid, inner.x, inner.y, inner.width, inner.height, model, theme)
         return

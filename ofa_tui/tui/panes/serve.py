@@ -7,7 +7,7 @@ from rich.cells import cell_len
 from ofa_tui.tui.draw import draw_frame
 from ofa_tui.tui.grid import Grid
 from ofa_tui.tui.layout import Frame
-from ofa_tui.tui.model import FRESH_S, RunModel, Story
+from ofa_tui.tui.model import FRESH_PIECES, FRESH_S, RunModel, Story
 from ofa_tui.tui.theme import Theme
 
 Span = tuple[str, int, bool]
@@ -91,8 +91,9 @@ def story_lines(story: Story, theme: Theme, width: int, now_s: float, writing: b
     if story.prompted:
         heading.append(("  prompt", theme.serve_text, False))
     spans: list[Span] = []
-    for text, seconds, from_prompt in story.pieces:
-        fresh = writing and now_s - seconds < FRESH_S
+    newest = len(story.pieces) - FRESH_PIECES
+    for index, (text, seconds, from_prompt) in enumerate(story.pieces):
+        fresh = writing and index >= newest and now_s - seconds < FRESH_S
         colour = theme.muted if from_prompt else theme.serve_text if fresh else theme.text
         if spans and spans[-1][1:] == (colour, fresh and not from_prompt):
             spans[-1] = (spans[-1][0] + text, colour, spans[-1][2])
@@ -105,6 +106,16 @@ def story_lines(story: Story, theme: Theme, width: int, now_s: float, writing: b
     elif spans:
         spans[-1] = (spans[-1][0].rstrip(), *spans[-1][1:])
     return [heading, *wrap_spans(spans, width)]
+
+
+def _lines(story: Story, theme: Theme, width: int, now_s: float, writing: bool) -> list[list[Span]]:
+    """story_lines, remembered for stories that are done."""
+    if writing:
+        return story_lines(story, theme, width, now_s, True)
+    key = (story.tokens, theme.name, width)
+    if story.wrapped is None or story.wrapped[0] != key:
+        story.wrapped = (key, story_lines(story, theme, width, now_s, False))
+    return list(story.wrapped[1])
 
 
 def paint_serve(
@@ -126,7 +137,7 @@ def paint_serve(
     blocks: list[list[list[Span]]] = []
     used = 0
     for index, story in enumerate(reversed(model.stories)):
-        block = story_lines(story, theme, inner.width, now_s, writing=index == 0)
+        block = _lines(story, theme, inner.width, now_s, writing=index == 0)
         if index and gap:
             block = [*block, []]
         if used and used + len(block) > rows:

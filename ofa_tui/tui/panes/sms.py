@@ -8,7 +8,7 @@ import numpy as np
 
 from ofa_tui import abi
 from ofa_tui.program.ops import OPS
-from ofa_tui.tui.colour import blend, luminance
+from ofa_tui.tui.colour import blend, channels, luminance
 from ofa_tui.tui.draw import bar, draw_frame, sparkline
 from ofa_tui.tui.grid import Grid
 from ofa_tui.tui.layout import Box, Frame
@@ -88,11 +88,13 @@ def legend(model: RunModel, theme: Theme, *, short: bool = False) -> list[tuple[
     return pieces
 
 
-def shade(theme: Theme, role: int, busy: float) -> int:
-    """Background of an SM's cell."""
-    if role == abi.IDLE:
-        return theme.idle
-    return blend(blend(theme.background, theme.role(role), 0.25), theme.role(role), 0.05 + 0.95 * busy)
+def shade(theme: Theme, roles: np.ndarray, busy: np.ndarray) -> np.ndarray:
+    """Background of each SM's cell, u4 [n]: the role's hue, from a quarter of it (idle) to all of it (busy)."""
+    hues = np.array([theme.role(role) for role in range(len(abi.ROLES))], np.uint32)
+    strength = np.where(roles == abi.IDLE, 1.0, 0.25 + 0.75 * (0.05 + 0.95 * busy))[:, None]
+    ground = channels(np.array(theme.background))
+    mixed = np.rint(ground + (channels(hues[roles]) - ground) * strength).astype(np.uint32)
+    return mixed[:, 0] << 16 | mixed[:, 1] << 8 | mixed[:, 2]
 
 
 def task_line(model: RunModel, sm: int) -> str:
@@ -172,51 +174,54 @@ def _paint_strip(grid: Grid, model: RunModel, theme: Theme, selected: int | None
 def _paint_cells(
     grid: Grid, box: Box, plan: CellPlan, model: RunModel, theme: Theme, selected: int | None
 ) -> None:
-    roles = model.roles
-    count = min(len(roles), model.info.n_sms)
-    if plan.style == "half":
-        _paint_halves(grid, box, plan, model, theme, selected)
-        return
-    for sm in range(count):
-        role, busy = int(roles[sm]), float(model.busy[sm])
-        if plan.style == "list":
+    count = min(len(model.roles), model.info.n_sms)
+    roles, busy = model.roles[:count], model.busy[:count]
+    if plan.style == "list":
+        for sm in range(count):
             column, row = divmod(sm, plan.rows)
-        else:
-            row, column = divmod(sm, plan.columns)
-        x, y = box.x + column * plan.cell_width, box.y + row
-        if plan.style == "list":
+            x, y = box.x + column * plan.cell_width, box.y + row
             _paint_row(grid, x, y, plan.cell_width, model, theme, sm, sm == selected)
-            continue
-        back = shade(theme, role, busy)
-        ink = theme.background if luminance(np.array(back)) > 90 else theme.text
-        if not theme.dark:
-            ink = theme.bright
-        if plan.style == "block":
-            grid.text(x, y, "█▉", back, theme.background)
-            if sm == selected:
-                grid.text(x, y, "◆", ink, back)
-            continue
-        room = plan.cell_width - 1
-        share = "   ·" if role == abi.IDLE else f"{_LETTERS[role]}{round(100 * busy):3d}"
+        return
+    back = shade(theme, roles, busy)
+    if plan.style == "half":
+        _paint_halves(grid, box, plan, back, theme, selected)
+        return
+    number = np.arange(count)
+    rows, columns = box.y + number // plan.columns, box.x + number % plan.columns * plan.cell_width
+    if plan.style == "block":
+        for offset, glyph in enumerate("█▉"):
+            grid.char[rows, columns + offset] = ord(glyph)
+            grid.fg[rows, columns + offset] = back
+        if selected is not None and selected < count:
+            grid.text(int(columns[selected]), int(rows[selected]), "◆", theme.bright, int(back[selected]))
+        return
+    ink = np.where(luminance(back) > 90, theme.background, theme.text) if theme.dark else np.full(count, theme.bright)
+    room = plan.cell_width - 1
+    if selected is not None and selected < count:
+        ink[selected], back[selected] = back[selected], theme.bright
+    for offset in range(room):
+        grid.fg[rows, columns + offset], grid.bg[rows, columns + offset] = ink, back
+    percent = np.rint(100 * busy).astype(int).tolist()
+    for sm, role in enumerate(roles.tolist()):
+        text = "   ·" if role == abi.IDLE else f"{_LETTERS[role]}{percent[sm]:3d}"
         if room >= 9:
-            share = f"{sm} {_LETTERS[role]} {round(100 * busy):3d}%"
-        text = share[:room].center(room)
-        grid.text(x, y, text, ink if sm != selected else back, back if sm != selected else theme.bright, bold=sm == selected)
+            text = f"{sm} {_LETTERS[role]} {percent[sm]:3d}%".center(room)
+        grid.char[rows[sm], columns[sm] : columns[sm] + room] = [ord(c) for c in text[:room]]
 
 
 def _paint_halves(
-    grid: Grid, box: Box, plan: CellPlan, model: RunModel, theme: Theme, selected: int | None
+    grid: Grid, box: Box, plan: CellPlan, colours: np.ndarray, theme: Theme, selected: int | None
 ) -> None:
-    count = min(len(model.roles), model.info.n_sms)
-    colours = [shade(theme, int(model.roles[sm]), float(model.busy[sm])) for sm in range(count)]
+    """Two SMs a cell, one above the other."""
+    places = np.full(2 * box.height * plan.columns, theme.panel, np.uint32)
+    count = min(len(colours), len(places))
+    places[:count] = colours[:count]
     if selected is not None and selected < count:
-        colours[selected] = theme.bright
-    for row in range(box.height):
-        for column in range(plan.columns):
-            top, bottom = 2 * row * plan.columns + column, (2 * row + 1) * plan.columns + column
-            if top < count:
-                low = colours[bottom] if bottom < count else theme.panel
-                grid.text(box.x + column, box.y + row, "▀", colours[top], low)
+        places[selected] = theme.bright
+    halves = places.reshape(box.height, 2, plan.columns)
+    area = (slice(box.y, box.y + box.height), slice(box.x, box.x + plan.columns))
+    grid.char[area] = ord("▀")
+    grid.fg[area], grid.bg[area] = halves[:, 0], halves[:, 1]
 
 
 def _paint_row(
@@ -230,7 +235,7 @@ def _paint_row(
     at = grid.text(at, y, f"{sm:<2d} ", theme.bright if selected else theme.muted, bold=selected)
     at = grid.text(at, y, f"{abi.ROLES[role]:<6s}", theme.role_text(role), bold=True)
     bar_width = max(8, min(28, width // 3))
-    bar(grid, at, y, bar_width, busy, shade(theme, role, 0.35 + 0.65 * busy) if role else hue, theme.idle)
+    bar(grid, at, y, bar_width, busy, blend(theme.background, hue, 0.6 + 0.4 * busy), theme.idle)
     at = grid.text(at + bar_width, y, f" {round(100 * busy):3d}%", theme.text)
     history_width = min(30, width - (at - x) - 24)
     task = task_line(model, sm).split(" (")[0]
