@@ -68,18 +68,17 @@ class Clearance:
         """Pairs (place, line) of lines that cross the square around a place; a pair may come more than once."""
         grid = self._grid
         places, lines = [], []
-        for dx in (-RADIUS, RADIUS):
-            for dy in (-RADIUS, RADIUS):
-                column = np.floor((x + dx - grid.x / FIXED) / _CELL).astype(np.int64)
-                row = np.floor((y + dy - grid.y / FIXED) / _CELL).astype(np.int64)
-                inside = np.flatnonzero((column >= 0) & (column < grid.columns) & (row >= 0) & (row < grid.rows))
-                cell = row[inside] * grid.columns + column[inside]
-                first = grid.first[cell].astype(np.int64)
-                count = grid.first[cell + 1] - first
-                places.append(np.repeat(inside, count))
-                ends = np.cumsum(count)
-                offset = np.arange(ends[-1] if len(ends) else 0)
-                lines.append(grid.lines[np.repeat(first - ends + count, count) + offset])
+        left, right = (np.floor((x + d - grid.x / FIXED) / _CELL).astype(np.int64) for d in (-RADIUS, RADIUS))
+        low, high = (np.floor((y + d - grid.y / FIXED) / _CELL).astype(np.int64) for d in (-RADIUS, RADIUS))
+        wide, tall = left != right, low != high
+        for column, row, new in ((left, low, True), (right, low, wide), (left, high, tall), (right, high, wide & tall)):
+            inside = np.flatnonzero(
+                (column >= 0) & (column < grid.columns) & (row >= 0) & (row < grid.rows) & new)
+            cell = row[inside] * grid.columns + column[inside]
+            first = grid.first[cell].astype(np.int64)
+            count = grid.first[cell + 1] - first
+            places.append(np.repeat(inside, count))
+            lines.append(grid.lines[np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())])
         place, line = np.concatenate(places), np.concatenate(lines)
         px, py = x[place], y[place]
         near = ((px + RADIUS > self._box[line, 2]) & (px - RADIUS < self._box[line, 3])

@@ -1,8 +1,8 @@
 """Way-finding graph of a level for the scripted player (structs NavNode, NavEdge, NavTrigger of cuda/doom/blob.h).
 
 Nodes are subsectors: convex, so that a straight walk from one opening to another stays inside. Openings are the
-two-sided pieces of wall, and the parts of a subsector's outline where no wall stands. Each is tested for a place where a
-player fits.
+two-sided pieces of wall, and the parts of a subsector's outline where no wall stands. Each is tested for a place where
+a player fits.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ BY_CROSSING, BY_USING, BY_SHOOTING = range(3)
 _OUTWARDS = 0.125
 _SHORTEST = 1.0
 _ON_LINE = 0.5
-_USE_DISTANCES = (4.0, 16.0, 32.0)
-_SHOOT_DISTANCES = (32.0, 96.0, 224.0)
+_DISTANCES = {BY_CROSSING: (0.0, 0.0, 0.0), BY_USING: (4.0, 16.0, 32.0), BY_SHOOTING: (32.0, 96.0, 224.0)}
+"""Between a line and the player's square, map units, for each way to trigger it; using reaches 64 from the centre."""
 _ALONG = (0.5, 0.25, 0.75, 0.1, 0.9)
 
 
@@ -96,7 +96,7 @@ def _find_openings(level: LevelData, tree: BspTree, polygons: list[Polygon]) -> 
     two_sided = segs["back"][listed] >= 0
     # A wall piece runs with its subsector on the right: seen from inside, it begins at the left.
     doors, door_owner, door_seg = walls[two_sided], owner[two_sided], listed[two_sided]
-    outline, outline_owner = _bare_outlines(level, polygons, walls)
+    outline, outline_owner = _bare_outlines(polygons, owner, walls)
     ends = np.vstack((doors, outline))
     source = np.concatenate((door_owner, outline_owner))
     line = np.concatenate((segs["line"][door_seg], np.full(len(outline), -1)))
@@ -115,34 +115,47 @@ def _find_openings(level: LevelData, tree: BspTree, polygons: list[Polygon]) -> 
     return _Openings(parts, source[piece], target, line[piece], side[piece])
 
 
-def _bare_outlines(level: LevelData, polygons: list[Polygon], walls: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Parts of the polygons' outlines along which their own subsector has no wall piece: (f8 [n, 4], owner i8 [n])."""
-    pieces: list[tuple[float, float, float, float]] = []
-    owners: list[int] = []
-    all_walls = walls.tolist()
-    start = 0
-    for number, count in enumerate(level.subsectors["n_segs"].tolist()):
-        own = all_walls[start:start + count]
-        start += count
-        polygon = polygons[number]
-        for (x1, y1), (x2, y2) in zip(polygon, polygon[1:] + polygon[:1], strict=True):
-            length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5
-            if length < _SHORTEST:
-                continue
-            ux, uy = (x2 - x1) / length, (y2 - y1) / length
-            covered = []
-            for ax, ay, bx, by in own:
-                if abs(ux * (ay - y1) - uy * (ax - x1)) < _ON_LINE and abs(ux * (by - y1) - uy * (bx - x1)) < _ON_LINE:
-                    a, b = ux * (ax - x1) + uy * (ay - y1), ux * (bx - x1) + uy * (by - y1)
-                    covered.append((min(a, b), max(a, b)))
-            at = 0.0
-            for low, high in [*sorted(covered), (length, length)]:
-                if low - at >= _SHORTEST:
-                    # Corners run counterclockwise; seen from inside the far end of the edge is the left one.
-                    pieces.append((x1 + ux * low, y1 + uy * low, x1 + ux * at, y1 + uy * at))
-                    owners.append(number)
-                at = max(at, high)
-    return np.array(pieces, np.float64).reshape(-1, 4), np.array(owners, np.int64)
+def _bare_outlines(polygons: list[Polygon], owner: np.ndarray, walls: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Parts of the polygons' outlines along which their own subsector has no wall piece: (f8 [n, 4], owner i8 [n]).
+
+    `walls` f8 [n, 4] are the wall pieces, `owner` i8 [n] their subsectors in rising order.
+    """
+    corners = np.array([corner for polygon in polygons for corner in polygon], np.float64).reshape(-1, 2)
+    counts = np.array([len(polygon) for polygon in polygons])
+    edge_owner = np.repeat(np.arange(len(polygons)), counts)
+    following = np.arange(1, len(corners) + 1)
+    ends = np.cumsum(counts)[counts > 0]
+    following[ends - 1] = ends - counts[counts > 0]
+    along = corners[following] - corners
+    length = np.hypot(along[:, 0], along[:, 1])
+    edge = np.flatnonzero(length >= _SHORTEST)
+    start, unit, length, edge_owner = corners[edge], along[edge] / length[edge, None], length[edge], edge_owner[edge]
+
+    first = np.searchsorted(owner, edge_owner, "left")
+    walls_near = np.searchsorted(owner, edge_owner, "right") - first
+    pair = np.repeat(np.arange(len(edge)), walls_near)
+    wall = walls[np.repeat(first - np.cumsum(walls_near) + walls_near, walls_near) + np.arange(len(pair))]
+    to_a, to_b = wall[:, :2] - start[pair], wall[:, 2:] - start[pair]
+    ux, uy = unit[pair].T
+    away_a, away_b = (np.abs(ux * to[:, 1] - uy * to[:, 0]) for to in (to_a, to_b))
+    on_edge = (away_a < _ON_LINE) & (away_b < _ON_LINE)
+    reach = np.sort(np.stack(((to_a * unit[pair]).sum(1), (to_b * unit[pair]).sum(1)), 1)[on_edge], 1)
+    covered: dict[int, list[list[float]]] = {}
+    for number, interval in zip(pair[on_edge].tolist(), reach.tolist(), strict=True):
+        covered.setdefault(number, []).append(interval)
+
+    whole = np.setdiff1d(np.arange(len(edge)), list(covered))
+    parts = [(number, 0.0, end) for number, end in zip(whole.tolist(), length[whole].tolist(), strict=True)]
+    for number, intervals in covered.items():
+        at, end = 0.0, float(length[number])
+        for low, high in [*sorted(intervals), [end, end]]:
+            if low - at >= _SHORTEST:
+                parts.append((number, at, low))
+            at = max(at, high)
+    which = np.array([part[0] for part in parts], np.int64)
+    nearer, farther = (np.array([part[i] for part in parts], np.float64)[:, None] for i in (1, 2))
+    # Corners run counterclockwise; seen from inside the far end of an edge is the left one.
+    return np.hstack((start[which] + unit[which] * farther, start[which] + unit[which] * nearer)), edge_owner[which]
 
 
 def _edges(level: LevelData, openings: _Openings, clearance: Clearance, specials: Specials, centres: np.ndarray,
@@ -178,42 +191,55 @@ def _edges(level: LevelData, openings: _Openings, clearance: Clearance, specials
 
 def _crossing_points(ends: np.ndarray, sector: np.ndarray, clearance: Clearance) -> tuple[np.ndarray, ...]:
     """(f8 [n, 2] best place on each opening, bool [n] passable now, bool [n] passable later)."""
-    length = np.hypot(ends[:, 2] - ends[:, 0], ends[:, 3] - ends[:, 1])
+    middle = (ends[:, :2] + ends[:, 2:]) / 2
+    found = clearance.places(middle[:, 0], middle[:, 1], sector)
+    place, now, later = middle, found.now, found.later
+    rest = np.flatnonzero(~now)
+    length = np.hypot(ends[rest, 2] - ends[rest, 0], ends[rest, 3] - ends[rest, 1])
     margin = np.minimum((RADIUS + 1) / length, 0.5)
-    shares = np.stack([*(np.full(len(ends), share) for share in _ALONG), margin, 1 - margin], 1)
-    places = ends[:, None, :2] + shares[..., None] * (ends[:, None, 2:] - ends[:, None, :2])
-    n = shares.shape[1]
-    found = clearance.places(places[..., 0].ravel(), places[..., 1].ravel(), np.repeat(sector, n))
-    now, later = found.now.reshape(-1, n), found.later.reshape(-1, n)
-    # The first of the best: passable now before passable later before nothing, the middle before the ends.
+    shares = np.stack([*(np.full(len(rest), share) for share in _ALONG), margin, 1 - margin], 1)
+    places = ends[rest, None, :2] + shares[..., None] * (ends[rest, None, 2:] - ends[rest, None, :2])
+    best, now[rest], later[rest] = _best_places(places, np.repeat(sector[rest, None], shares.shape[1], 1), clearance)
+    place[rest] = places[np.arange(len(rest)), best]
+    return place, now, later
+
+
+def _best_places(places: np.ndarray, sector: np.ndarray, clearance: Clearance) -> tuple[np.ndarray, ...]:
+    """Of `places` f8 [n, k, 2], reached from `sector` i8 [n, k]: (best of each row i8 [n], fits now, fits later).
+
+    The best is the first of those that fit now, else of those that can fit later, else the first.
+    """
+    found = clearance.places(places[..., 0].ravel(), places[..., 1].ravel(), sector.ravel())
+    now, later = found.now.reshape(sector.shape), found.later.reshape(sector.shape)
     best = np.argmax(2 * now + later, 1)
-    rows = np.arange(len(ends))
-    return places[rows, best], now[rows, best], later[rows, best]
+    rows = np.arange(len(places))
+    return best, now[rows, best], later[rows, best]
 
 
 def _triggers(level: LevelData, tree: BspTree, clearance: Clearance, uses: list[LineUse]) -> np.ndarray:
     """NAV_TRIGGER [n], sorted by sector."""
+    uses = sorted(uses, key=lambda use: use.sector)
     table = np.zeros(len(uses), layout.NAV_TRIGGER)
-    sector_of = level.subsectors["sector"].astype(np.int64)
-    for number, use in enumerate(sorted(uses, key=lambda use: use.sector)):
-        line = level.lines[use.line]
-        start = level.vertices[line["v1"]]
-        dx, dy = line["dx"] / FIXED, line["dy"] / FIXED
-        length = max(float(np.hypot(dx, dy)), 1.0)
-        nx, ny = dy / length, -dx / length
-        nearest = RADIUS * (abs(nx) + abs(ny))
-        distances = {BY_CROSSING: (0.0,), BY_USING: _USE_DISTANCES, BY_SHOOTING: _SHOOT_DISTANCES}[use.use]
-        offsets = np.array([0.0 if use.use == BY_CROSSING else nearest + more for more in distances])
-        offsets, shares = (grid.ravel() for grid in np.meshgrid(offsets, np.array(_ALONG), indexing="ij"))
-        x = start["x"] / FIXED + shares * dx + offsets * nx
-        y = start["y"] / FIXED + shares * dy + offsets * ny
-        # On the line itself the subsector in front of it counts.
-        node = tree.locate(x + nx * _OUTWARDS, y + ny * _OUTWARDS)
-        found = clearance.places(x, y, sector_of[node])
-        score = 2 * found.now + found.later
-        best = int(np.argmax(score))
-        table[number] = (
-            use.line, use.sector, int(node[best]) if score[best] or use.use == BY_CROSSING else -1,
-            round(float(x[best])), round(float(y[best])), use.use, use.key, use.exits, use.repeats,
-        )
+    if not uses:
+        return table
+    table["line"], table["sector"] = [use.line for use in uses], [use.sector for use in uses]
+    for field in ("use", "key", "exits", "repeats"):
+        table[field] = [getattr(use, field) for use in uses]
+    lines = level.lines[table["line"]]
+    start = level.vertices[lines["v1"]]
+    begin = np.stack((start["x"], start["y"]), 1) / FIXED
+    along = np.stack((lines["dx"], lines["dy"]), 1) / FIXED
+    normal = np.stack((along[:, 1], -along[:, 0]), 1) / np.maximum(np.hypot(*along.T), 1.0)[:, None]
+    distances = np.array([_DISTANCES[use.use] for use in uses])
+    touching = np.where(table["use"] == BY_CROSSING, 0.0, RADIUS * np.abs(normal).sum(1))
+    shares = np.tile(np.array(_ALONG), distances.shape[1])
+    offsets = np.repeat(distances + touching[:, None], len(_ALONG), 1)
+    places = begin[:, None] + shares[:, None] * along[:, None] + offsets[..., None] * normal[:, None]
+    # On the line itself the subsector in front of it counts.
+    inside = places + normal[:, None] * _OUTWARDS
+    node = tree.locate(inside[..., 0].ravel(), inside[..., 1].ravel()).reshape(offsets.shape)
+    best, now, later = _best_places(places, level.subsectors["sector"].astype(np.int64)[node], clearance)
+    rows = np.arange(len(uses))
+    table["node"] = np.where(now | later | (table["use"] == BY_CROSSING), node[rows, best], -1)
+    table["x"], table["y"] = np.rint(places[rows, best]).T
     return table
