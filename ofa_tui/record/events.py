@@ -6,7 +6,7 @@ does, and the action's own fields, for example
     {"step": 120, "action": "set_role", "sm": 2, "role": "serve"}
     {"token": 300, "action": "prompt", "text": "Once upon a time"}
     {"token": 300, "action": "sampling", "seed": 1, "temperature": 0.8, "top_p": 0.95, "top_k": 0}
-    {"tic": 700, "action": "behaviour", "game": 0, "behaviour": 0}
+    {"tic": 700, "action": "behaviour", "game": 0, "behaviour": "explore"}
     {"tic": 700, "action": "keys", "game": 0, "forward": 50, "side": 0, "turn": 0, "buttons": 1}
     {"tic": 1400, "action": "new_game", "game": 0, "episode": 1, "map": 2, "skill": 3, "seed": 7}
 """
@@ -22,10 +22,13 @@ from typing import Any
 import numpy as np
 
 from ofa_tui import abi
+from ofa_tui.doom.players import BEHAVIOURS
 from ofa_tui.engine.protocol import AppliedEvent, Event
 from ofa_tui.errors import OfaError
 
 MAX_CLOCK = 2**63 - 1
+NAMES: dict[str, tuple[str, ...]] = {"role": abi.ROLES, "behaviour": BEHAVIOURS}
+"""Values that a file gives by name and an event by index."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Field:
 
     name: str
     place: str | int
-    kind: str = "int"  # "int", "float" (bits in an i4) or "role"
+    kind: str = "int"  # "int", "float" (bits in an i4), "role", "behaviour" (by name), "skill" (1-5 for 0-4)
     default: float | None = None
 
 
@@ -57,7 +60,7 @@ ACTIONS: dict[str, Action] = {
             Field("top_k", 2, default=0),
         ),
     ),
-    "behaviour": Action("tic", (Field("game", "target", default=0), Field("behaviour", 0))),
+    "behaviour": Action("tic", (Field("game", "target", default=0), Field("behaviour", 0, "behaviour"))),
     "keys": Action(
         "tic",
         (
@@ -70,7 +73,13 @@ ACTIONS: dict[str, Action] = {
     ),
     "new_game": Action(
         "tic",
-        (Field("game", "target", default=0), Field("episode", 0), Field("map", 1), Field("skill", 2), Field("seed", 3)),
+        (
+            Field("game", "target", default=0),
+            Field("episode", 0),
+            Field("map", 1),
+            Field("skill", 2, "skill"),
+            Field("seed", 3),
+        ),
     ),
 }
 """How each of abi.ACTIONS looks in a file."""
@@ -101,7 +110,9 @@ def _from_event(event: Event, field: Field) -> Any:
     if field.kind == "float":
         # The shortest decimal that is this float32, so that reading it back gives the same bits.
         return float(str(np.int32(bits).view(np.float32)))
-    return abi.ROLES[bits] if field.kind == "role" else bits
+    if field.kind in NAMES:
+        return NAMES[field.kind][bits]
+    return bits + 1 if field.kind == "skill" else bits
 
 
 def from_line(line: str) -> Event:
@@ -163,18 +174,21 @@ def _values(name: str, action: Action, entry: dict[str, Any]) -> tuple[int, tupl
 
 
 def _number(field: Field, value: Any) -> int:
-    if field.kind == "role":
-        if value not in abi.ROLES:
-            raise OfaError(f"has the role {value!r}; choose one of {', '.join(abi.ROLES)}")
-        return abi.ROLES.index(value)
+    if field.kind in NAMES:
+        names = NAMES[field.kind]
+        if value not in names:
+            raise OfaError(f"has the {field.kind} {value!r}; choose one of {', '.join(names)}")
+        return names.index(value)
     if field.kind == "float":
         if not (_is_int(value) or isinstance(value, float)) or not 0 <= value <= 1e6:
             raise OfaError(f"has the {field.name} {value!r}; write a number from 0 on")
         return int(np.float32(value).view(np.int32))
     low, high = (0, 2**32 - 1) if field.place == "target" else (-(2**31), 2**31 - 1)
+    if field.kind == "skill":
+        low, high = 1, 5
     if not _is_int(value) or not low <= value <= high:
         raise OfaError(f"has the {field.name} {value!r}; write a whole number from {low} to {high}")
-    return value
+    return value - 1 if field.kind == "skill" else value
 
 
 def parse_events(lines: Iterable[str], source: str) -> list[Event]:

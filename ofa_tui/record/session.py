@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from types import FrameType
 
-from ofa_tui import abi
-from ofa_tui.engine.protocol import Engine, Event, Snapshot
+from ofa_tui.engine.protocol import Engine, Snapshot
 from ofa_tui.errors import AbortedError, OfaError
 from ofa_tui.progress import Progress
 from ofa_tui.record.summary import summarise
@@ -17,35 +16,8 @@ from ofa_tui.record.writer import RunWriter
 
 POLLS_PER_S = 70
 """Twice the frame rate: a frame is written within half of its time."""
-MAX_PENDING_EVENTS = abi.EVENT_RING // 2
-"""Events per clock that are with the engine and have not taken effect."""
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-
-
-class EventFeed:
-    """Hands events to the engine in order of their clocks, never more than its rings hold."""
-
-    def __init__(self, events: Sequence[Event]):
-        self._waiting = {
-            clock: sorted((event for event in events if event.clock == clock), key=lambda event: event.when)
-            for clock in abi.CLOCKS
-        }
-        self._pending = dict.fromkeys(abi.CLOCKS, 0)
-
-    def feed(self, engine: Engine) -> None:
-        """Posts what there is room for. Raises OfaError for an event that cannot be."""
-        for clock, waiting in self._waiting.items():
-            room = MAX_PENDING_EVENTS - self._pending[clock]
-            for event in waiting[:room]:
-                engine.post(event)
-            self._pending[clock] += len(waiting[:room])
-            del waiting[:room]
-
-    def took_effect(self, snapshot: Snapshot) -> None:
-        for applied in snapshot.applied:
-            clock = applied.event.clock
-            self._pending[clock] = max(0, self._pending[clock] - 1)
 
 
 @contextlib.contextmanager
@@ -68,7 +40,6 @@ def record(
     engine: Engine,
     writer: RunWriter,
     *,
-    events: Sequence[Event] = (),
     progress: Progress | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:
@@ -76,19 +47,16 @@ def record(
 
     Returns 0, or 128 + N when signal N ended the run (the record is complete up to there). Must be called from the
     main thread. Raises AbortedError when the kernel stopped itself (the reason is in kernel.log too), and OfaError
-    when the record cannot be written or an event cannot be; the engine is stopped in every case.
+    when the engine cannot start or the record cannot be written; the engine is stopped in every case.
     """
     progress = progress or Progress("recording", total=engine.info.steps)
-    feed = EventFeed(events)
     exit_reason, message = "failed", ""
     with _catching_signals() as caught:
         try:
-            feed.feed(engine)
             engine.start()
-            last = _follow(engine, writer, feed, progress, caught, sleep)
+            last = _follow(engine, writer, progress, caught, sleep)
             if last.state == "aborted":
-                exit_reason, message = "aborted", last.message or "the kernel stopped itself"
-                raise AbortedError(message)
+                raise AbortedError(_reason(last, writer))
             over = last.state == "finished" or not caught
             exit_reason = last.state if over else signal.Signals(caught[0]).name
             engine.stop()
@@ -111,7 +79,6 @@ def record(
 def _follow(
     engine: Engine,
     writer: RunWriter,
-    feed: EventFeed,
     progress: Progress,
     caught: list[int],
     sleep: Callable[[float], None],
@@ -120,12 +87,16 @@ def _follow(
     while True:
         snapshot = engine.poll()
         writer.write(snapshot)
-        feed.took_effect(snapshot)
-        feed.feed(engine)
         if snapshot.state in ("finished", "stopped", "aborted") or caught:
             return snapshot
         progress.update(snapshot.steps_done, _note(snapshot, engine, writer))
         sleep(1 / POLLS_PER_S)
+
+
+def _reason(last: Snapshot, writer: RunWriter) -> str:
+    """One sentence; the kernel's whole report is in kernel.log."""
+    cause = last.message.splitlines()[0] if last.message else "the kernel stopped itself"
+    return f"{cause}; {writer.folder / 'kernel.log'} says what every SM was doing"
 
 
 def _note(snapshot: Snapshot, engine: Engine, writer: RunWriter) -> str:

@@ -8,14 +8,15 @@ from hypothesis import strategies as st
 from ofa_tui import abi
 from ofa_tui.engine.protocol import AppliedEvent, Event
 from ofa_tui.errors import OfaError
-from ofa_tui.record.events import ACTIONS, clock_of, from_line, parse_events, read_events, to_line
+from ofa_tui.record.events import ACTIONS, NAMES, clock_of, from_line, parse_events, read_events, to_line
 
 _I4 = st.integers(-(2**31), 2**31 - 1)
 _FLOATS = st.floats(0, 1e6, width=32).map(lambda value: int(np.float32(value).view(np.int32)))
 
 
 def _values(name):
-    kinds = {"int": _I4, "float": _FLOATS, "role": st.integers(0, len(abi.ROLES) - 1)}
+    kinds = {"int": _I4, "float": _FLOATS, "skill": st.integers(0, 4)}
+    kinds |= {kind: st.integers(0, len(names) - 1) for kind, names in NAMES.items()}
     return st.tuples(*(kinds[field.kind] for field in ACTIONS[name].fields if field.place != "target"))
 
 
@@ -52,6 +53,7 @@ def test_every_action_of_the_kernel_has_a_form():
         ('{"step": 1, "action": "set_role", "sm": 1, "role": "cook"}', "idle, train, serve, doom"),
         ('{"step": 1, "action": "set_role", "sm": 1.5, "role": "serve"}', "whole number"),
         ('{"step": 1, "action": "set_role", "sm": 1, "role": "serve", "x": 1}', "does not know"),
+        ('{"tic": 1, "action": "behaviour", "behaviour": "dance"}', "choose one of explore"),
         ('{"token": 1, "action": "prompt"}', "without a text"),
         ('{"token": 1, "action": "sampling", "seed": 1, "temperature": -1}', "from 0 on"),
         ('{"token": 1, "action": "sampling", "seed": 1, "temperature": NaN}', "from 0 on"),

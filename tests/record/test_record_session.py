@@ -16,17 +16,17 @@ from ofa_tui.errors import AbortedError, OfaError
 from ofa_tui.progress import Progress
 from ofa_tui.record.events import read_events
 from ofa_tui.record.reader import RecordedRun
-from ofa_tui.record.session import MAX_PENDING_EVENTS, record
+from ofa_tui.record.session import record
 from ofa_tui.record.writer import RunWriter
 
 HERE = Path(__file__).parent
 
 
-def _record(folder, engine, clock, **options):
+def _record(folder, engine, clock):
     stream = io.StringIO()
     writer = RunWriter(folder, {}, engine.info)
     code = record(engine, writer, progress=Progress("recording", engine.info.steps, stream, clock),
-                  sleep=clock.sleep, **options)
+                  sleep=clock.sleep)
     return code, stream.getvalue()
 
 
@@ -42,19 +42,16 @@ def test_a_run_to_the_end(tmp_path):
     assert "about" in lines[1] and "step 50/200" in lines[1] and "finished after 200 steps" in lines[-1]
 
 
-def test_more_events_than_a_ring_holds(tmp_path):
+def test_the_events_of_a_run_are_an_event_file(tmp_path):
     clock = FrozenClock()
     engine = FakeEngine(60, clock)
-    events = [Event("keys", "tic", n // 2, 0, (n, 0, 0, 0)) for n in reversed(range(2 * MAX_PENDING_EVENTS))]
-    events.append(Event("prompt", "token", 3, text="Once"))
-    _record(tmp_path / "run", engine, clock, events=events)
-    assert len(engine.posted) == len(events)
-    tics = [event.when for event in engine.posted if event.clock == "tic"]
-    assert tics == sorted(tics)
+    events = [Event("keys", "tic", n // 2, 0, (n, 0, 0, 0)) for n in range(50)]
+    for event in [*events, Event("prompt", "token", 3, text="Once")]:
+        engine.post(event)
+    _record(tmp_path / "run", engine, clock)
     again = read_events(tmp_path / "run" / "events.jsonl")
-    assert sorted(again, key=repr) == sorted(
-        [applied.event for applied in RecordedRun(tmp_path / "run").events], key=repr)
-    assert len(again) == len(events) and Event("prompt", "token", 3, text="Once") in again
+    assert again == [applied.event for applied in RecordedRun(tmp_path / "run").events]
+    assert len(again) == 51 and Event("prompt", "token", 3, text="Once") in again
 
 
 @pytest.mark.parametrize("raising", [True, False])
@@ -85,17 +82,17 @@ def test_a_full_disk_stops_the_engine_and_keeps_what_there_was(tmp_path):
     assert len(run.losses) >= 1 and not run.served
 
 
-def test_an_event_that_cannot_be_stops_the_run(tmp_path):
+def test_an_engine_that_cannot_start(tmp_path):
     clock = FrozenClock()
     engine = FakeEngine(200, clock)
 
-    def refuse(event):
-        raise OfaError("there is no SM 9")
+    def refuse():
+        raise OfaError("the system refuses 300 threads")
 
-    engine.post = refuse
-    with pytest.raises(OfaError, match="no SM 9"):
-        _record(tmp_path / "run", engine, clock, events=[Event("set_role", "step", 5, 9, (1,))])
-    assert engine.stops and not engine.started
+    engine.start = refuse
+    with pytest.raises(OfaError, match="300 threads"):
+        _record(tmp_path / "run", engine, clock)
+    assert engine.stops and RecordedRun(tmp_path / "run").exit_reason == "failed"
 
 
 _SCRIPT = """
