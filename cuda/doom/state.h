@@ -28,6 +28,8 @@ constexpr int MAX_CORPSES = 32;
 constexpr int NONE = -1;
 
 enum GameMode : uint8_t { MODE_LEVEL, MODE_INTERMISSION, MODE_FINALE };
+// What the next tic begins with.
+enum NextAction : uint8_t { NEXT_NONE, NEXT_LOAD_LEVEL, NEXT_COMPLETED, NEXT_WORLD_DONE };
 enum PlayerMode : uint8_t { PLAYER_ALIVE, PLAYER_DEAD, PLAYER_REBORN };
 
 enum Ammo : int8_t { AMMO_BULLETS, AMMO_SHELLS, AMMO_CELLS, AMMO_ROCKETS, AMMO_TYPES, AMMO_NONE };
@@ -179,8 +181,9 @@ struct Player {
     uint8_t in_secret_exit;
     int32_t refire;
     int16_t kill_count, item_count, secret_count;
-    int16_t message;            // number in messages.h, 0 none
-    int32_t message_tics;       // left on the screen
+    int16_t message;            // just received; number in messages.h, 0 none
+    int16_t shown_message;      // at the top of the screen
+    int32_t message_tics;       // it stays there, 0 none
     int32_t damage_count, bonus_count;
     int32_t attacker;           // object
     int32_t extra_light;
@@ -192,19 +195,25 @@ struct Player {
 // What the status bar remembers between tics. It consumes one cosmetic random number a tic.
 struct StatusBar {
     int32_t face, face_count, priority;
-    int32_t last_attack_down, old_health, last_calc_pain, last_health_pain;
+    int32_t rampage_tics;       // of fire held down until the face shows it, -1 when up
+    int32_t old_health, last_calc_pain, last_pain_health;
     uint8_t old_weapons[WEAPON_TYPES];
     int32_t random;
 };
 
-// Scores shown between two levels. The numbers count up; a use or fire press skips.
+// Scores shown between two levels, counting up; fire or use skips. Percentages and seconds shown start at -1.
+enum IntermissionStage : uint8_t { STAGE_COUNTS, STAGE_NEXT_PLACE, STAGE_LEAVING };
 struct Intermission {
-    int32_t stage, tics, accelerate, pause;
-    int32_t last_map, next_map;
-    int32_t kills[MAX_PLAYERS], items[MAX_PLAYERS], secrets[MAX_PLAYERS];  // final percentages
-    int32_t shown_kills, shown_items, shown_secrets, shown_time, shown_par;
-    int32_t time_seconds;
+    IntermissionStage stage;
+    uint8_t step;               // of STAGE_COUNTS: odd pauses, 2 kills, 4 items, 6 secrets, 8 time, 10 done
+    uint8_t hurry;              // a player asked to skip
     uint8_t secret_exit;
+    int32_t tics;               // since its start
+    int32_t left;               // tics of the stage or pause
+    int32_t episode, last_map, next_map;
+    int32_t kills, items, secrets, seconds, par_seconds;  // final figures of the viewed player
+    int32_t shown_kills, shown_items, shown_secrets, shown_seconds, shown_par;
+    int32_t finale_tics;
 };
 
 // Working variables of movement and shooting. Some keep a value from one call to the next, and that is observable.
@@ -239,6 +248,7 @@ struct Intercept {
     int32_t line, thing;        // the other is -1
 };
 constexpr int MAX_INTERCEPTS = 192;
+constexpr int MAX_SECTOR_QUEUE = 2 * MAX_SECTORS;
 
 enum Behaviour : uint8_t { BEHAVIOUR_EXPLORE, BEHAVIOUR_MANUAL, BEHAVIOURS };
 
@@ -275,7 +285,7 @@ struct Game {
     uint8_t paused;
     uint8_t action;             // NextAction: what the next tic begins with
     uint8_t secret_exit;
-    uint8_t sky;                // number of the sky texture, 1-4
+    int16_t sky;                // texture
     uint8_t simulation_random, cosmetic_random;  // indices of the two streams
     uint8_t exhausted;          // a pool was full and something was left out
     int32_t level_tics;         // leveltime
@@ -296,6 +306,7 @@ struct Game {
     Clip clip;
     int32_t n_intercepts;
     Intercept intercepts[MAX_INTERCEPTS];
+    int32_t sector_queue[MAX_SECTOR_QUEUE];  // of searches from sector to sector
     Script script;
     Button buttons[MAX_BUTTONS];
     int32_t scrollers[MAX_SCROLLERS];  // lines whose front side scrolls

@@ -9,8 +9,8 @@ constexpr Fixed STEP_HEIGHT = 24 * UNIT;
 constexpr int MAX_SPECIAL_LINES = 32;
 
 OFA_FUNCTION bool is_missile_of_own_kind(const Mobj& shooter, const Mobj& thing) {
-    return shooter.type == thing.type || (shooter.type == TYPE_KNIGHT && thing.type == TYPE_BRUISER) ||
-           (shooter.type == TYPE_BRUISER && thing.type == TYPE_KNIGHT);
+    return shooter.type == thing.type || (shooter.type == THING_HELL_KNIGHT && thing.type == THING_BARON) ||
+           (shooter.type == THING_BARON && thing.type == THING_HELL_KNIGHT);
 }
 
 // False when `index` stops the object being moved. Hits by missiles and charging skulls and pickups happen here.
@@ -28,16 +28,17 @@ OFA_FUNCTION bool pass_thing(W& w, int index) {
     if (mover.flags & MF_SKULLFLY) {
         const int damage = (next_random(w) % 8 + 1) * type_of(w, mover).damage;
         damage_mobj(w, index, c.thing, c.thing, damage);
-        mover.flags &= ~uint32_t(MF_SKULLFLY);
-        mover.momx = mover.momy = mover.momz = 0;
-        set_state(w, c.thing, type_of(w, mover).spawn_state);
+        Mobj& stopped = g.mobjs[c.thing];  // a monster woken by the damage may have moved: then it is the subject now
+        stopped.flags &= ~uint32_t(MF_SKULLFLY);
+        stopped.momx = stopped.momy = stopped.momz = 0;
+        set_state(w, c.thing, type_of(w, stopped).spawn_state);
         return false;
     }
     if (mover.flags & MF_MISSILE) {
         if (mover.z > wrap_add(thing.z, thing.height) || wrap_add(mover.z, mover.height) < thing.z) return true;
         if (mover.target != NONE && is_missile_of_own_kind(g.mobjs[mover.target], thing)) {
             if (index == mover.target) return true;
-            if (thing.type != TYPE_PLAYER) return false;
+            if (thing.type != THING_PLAYER) return false;
         }
         if (!(thing.flags & MF_SHOOTABLE)) return !(thing.flags & MF_SOLID);
         const int damage = (next_random(w) % 8 + 1) * type_of(w, mover).damage;

@@ -102,7 +102,7 @@ OFA_FUNCTION int state_tics(const WorldBase& w, int state) {
 }
 
 OFA_FUNCTION int type_speed(const WorldBase& w, int type) {
-    if (is_fast(w) && (type == TYPE_BRUISERSHOT || type == TYPE_HEADSHOT || type == TYPE_TROOPSHOT)) return 20 << 16;
+    if (is_fast(w) && (type == THING_BARON_SHOT || type == THING_CACODEMON_SHOT || type == THING_IMP_SHOT)) return 20 << 16;
     return w.types[type].speed;
 }
 
