@@ -60,11 +60,12 @@ constexpr float GELU_CUBIC = 0.044715f;
 
 OFA_INLINE float gelu(float x) { return x * sigmoid(GELU_SLOPE * (x + GELU_CUBIC * x * x * x)); }
 
-// d gelu(x) / dx
+// d gelu(x) / dx. With e = exp(-2 z), sigmoid is 1 / (1 + e) and 1 - sigmoid is e sigmoid, without cancellation.
 OFA_INLINE float gelu_derivative(float x) {
-    const float s = sigmoid(GELU_SLOPE * (x + GELU_CUBIC * x * x * x));
+    const float e = exp(-GELU_SLOPE * (x + GELU_CUBIC * x * x * x));
+    const float s = 1.0f / (1.0f + e);
     const float inner = GELU_SLOPE * (1.0f + 3.0f * GELU_CUBIC * x * x);
-    return s + x * s * (1.0f - s) * inner;
+    return s + (x * inner) * (e * s) * s;
 }
 
 struct SineCosine {

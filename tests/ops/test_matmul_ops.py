@@ -1,0 +1,83 @@
+"""The matrix products against float64, for shapes that no model has."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from task_rig import TaskRig, matrix, relative
+
+ERROR = 2e-6
+sizes = st.integers(1, 70)
+
+
+@pytest.fixture(scope="module")
+def rig(kernel):
+    return TaskRig(kernel)
+
+
+def gelu(u):
+    return 0.5 * u * (1 + np.tanh(np.sqrt(2 / np.pi) * (u + 0.044715 * u**3)))
+
+
+def gelu_slope(u):
+    h = 1e-5
+    return (gelu(u + h) - gelu(u - h)) / (2 * h)
+
+
+def check(out, tile, expected):
+    """`out`, all 7 before, holds `expected` in the tile and nothing new around it."""
+    row, rows, col, cols = tile
+    inside = np.zeros(out.shape, bool)
+    inside[row : row + rows, col : col + cols] = True
+    assert relative(out[inside], expected[row : row + rows, col : col + cols].ravel()) < ERROR
+    assert np.all(out[~inside] == 7)
+
+
+@settings(max_examples=60, deadline=None)
+@given(m=sizes, n=sizes, k=st.integers(1, 600), before=st.integers(0, 9), after=st.integers(0, 9),
+       seed=st.integers(0, 99))
+@example(m=300, n=290, k=270, before=5, after=3, seed=0)
+@example(m=513, n=33, k=257, before=0, after=0, seed=0)
+def test_products_of_any_shape(rig, m, n, k, before, after, seed):
+    """A tile of m x n in the middle of its output, from factors with odd pitches."""
+    rng = np.random.default_rng(seed)
+    rows, cols = before + m + after, after + n + before
+    tile = (before, m, after, n)
+    x, w, w_t, x_t = matrix(rng, rows, k), matrix(rng, cols, k), matrix(rng, k, cols), matrix(rng, k, rows)
+    skip = matrix(rng, rows, cols)
+    y, u, a = (np.full((rows, cols + 1), 7, np.float32)[:, :cols] for _ in range(3))
+    product = x.astype(float) @ w.T
+    rig.run("matmul", [x, w, y], tile)
+    check(y, tile, product)
+    y[:] = 7
+    rig.run("matmul_residual", [x, w, skip, y], tile)
+    check(y, tile, product + skip)
+    rig.run("matmul_gelu", [x, w, u, a], tile)
+    check(u, tile, product)
+    check(a, tile, gelu(product))
+    y[:] = 7
+    rig.run("matmul_dx", [x, w_t, y], tile)
+    check(y, tile, x.astype(float) @ w_t)
+    y[:] = 7
+    rig.run("matmul_dx_gelu", [x, w_t, skip, y], tile)
+    check(y, tile, (x.astype(float) @ w_t) * gelu_slope(skip.astype(float)))
+    y[:] = 7
+    rig.run("matmul_dw", [x_t, w_t, y], tile)
+    check(y, tile, x_t.T.astype(float) @ w_t)
+
+
+@pytest.mark.parametrize("op, x_shape, w_shape", [
+    ("matmul", (100, 333), (90, 333)),
+    ("matmul_dx", (100, 333), (333, 90)),
+    ("matmul_dw", (333, 100), (333, 90)),
+])
+def test_bits_do_not_depend_on_the_tile(rig, op, x_shape, w_shape):
+    """Every output is one chain of multiply-adds over k, whatever is computed beside it."""
+    rng = np.random.default_rng(3)
+    x, w = matrix(rng, *x_shape), matrix(rng, *w_shape)
+    whole, parts = np.zeros((100, 90), np.float32), np.zeros((100, 90), np.float32)
+    rig.run(op, [x, w, whole], (0, 100, 0, 90))
+    for row in range(0, 100, 23):
+        for col in range(0, 90, 37):
+            rig.run(op, [x, w, parts], (row, min(23, 100 - row), col, min(37, 90 - col)))
+    assert np.array_equal(whole, parts)
