@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Literal
 
 from ofa_tui.presets import ModelConfig, TrainConfig
 from ofa_tui.program.ops import ADAMW_DECAY
 from ofa_tui.program.tiles import Tiling
 from ofa_tui.program.types import Buffer, View
 
-SPLITS = (
+Split = Literal[
     "once",          # one task that owns the whole output
     "rows",          # a task per row block, all columns
     "row_tiles",     # row blocks x column tiles
@@ -27,7 +28,8 @@ SPLITS = (
     "stripes",       # stripes of a weight for the optimiser
     "columns",       # column tiles of a decode product
     "decode_heads",  # a task per head of one token
-)
+]
+"""How a node's output is divided among tasks."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Node:
     name: str
     op: str
     operands: tuple[View | None, ...]
-    split: str
+    split: Split
     flags: int = 0
     counter: str = ""
     """Counter that its tasks share with those of other nodes; by default the node has counters of its own."""
@@ -199,7 +201,7 @@ def _backward(model: ModelConfig) -> Iterable[Node]:
     yield Node("loss", "loss", _views("losses"), "once", counter="step.done")
     yield from pending.weight("head", dy="logits", x="norm.y")
     yield _norm_backward("norm", "norm.in", "norm.y.d", skip=None, dx="norm.in.d")
-    yield from pending.gain("norm")
+    pending.gain("norm")
     for i in reversed(range(model.layers)):
         layer, dout = f"layers.{i}", f"{_residual(model, i + 1)}.d"
         fc1, gelu, attention = f"{layer}.fc1", f"{layer}.gelu", f"{layer}.attention"
@@ -210,7 +212,7 @@ def _backward(model: ModelConfig) -> Iterable[Node]:
         yield Node(f"{fc1}.dx", "matmul_dx", _views(f"{fc1}.y.d", fc1, f"{norm2}.y.d"), "row_tiles")
         yield from pending.weight(fc1, dy=f"{fc1}.y.d", x=f"{norm2}.y")
         yield _norm_backward(norm2, f"{layer}.mid", f"{norm2}.y.d", skip=dout, dx=f"{layer}.mid.d")
-        yield from pending.gain(norm2)
+        pending.gain(norm2)
         yield Node(f"{layer}.proj.dx", "matmul_dx",
                    _views(f"{layer}.mid.d", f"{layer}.proj", f"{attention}.d"), "row_tiles")
         yield from pending.weight(f"{layer}.proj", dy=f"{layer}.mid.d", x=attention)
@@ -219,7 +221,7 @@ def _backward(model: ModelConfig) -> Iterable[Node]:
         yield Node(f"{qkv}.dx", "matmul_dx", _views(f"{qkv}.y.d", qkv, f"{norm1}.y.d"), "row_tiles")
         yield from pending.weight(qkv, dy=f"{qkv}.y.d", x=f"{norm1}.y")
         yield _norm_backward(norm1, f"{layer}.in", f"{norm1}.y.d", skip=f"{layer}.mid.d", dx=f"{layer}.in.d")
-        yield from pending.gain(norm1)
+        pending.gain(norm1)
     yield Node("embed.dw", "embed_backward", _views(f"{_residual(model, 0)}.d", "embed.grad"), "table_rows")
     yield from pending.flush()
     yield _adamw("embed")
@@ -236,9 +238,8 @@ class _Delayed:
         yield from self.flush()
         self._nodes.append(_adamw(name))
 
-    def gain(self, name: str) -> Iterable[Node]:
+    def gain(self, name: str) -> None:
         self._nodes.append(_adamw_gain(name))
-        return ()
 
     def flush(self) -> Iterable[Node]:
         yield from self._nodes
