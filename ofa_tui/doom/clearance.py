@@ -16,6 +16,7 @@ RADIUS, HEIGHT, STEP = 16, 56, 24
 _BLOCKING = 1
 _CELL = 128
 _ANY = 1e9
+_STEPS_AT_ONCE = 4
 
 
 @dataclass(frozen=True)
@@ -46,23 +47,28 @@ class Clearance:
         self._movable = movable
         self._line_moves = movable[front] | movable[back]
 
-    def places(self, x: np.ndarray, y: np.ndarray, sector: np.ndarray) -> Places:
-        """Tests places around (x, y) f8 [n] for a player who stands in `sector` i8 [n]."""
+    def places(self, x: np.ndarray, y: np.ndarray, sector: np.ndarray, height: np.ndarray) -> Places:
+        """Tests places around (x, y) f8 [n] for a player in `sector` i8 [n] whose feet are at `height` f8 [n]."""
         place, line = self._crossing(x, y)
         forbidden = np.zeros(len(x), bool)
         forbidden[place[self._solid[line]]] = True
         fixed = ~self._line_moves[line]
-        now = self._fits(sector, place, line, np.zeros(len(x), bool))
-        later = self._fits(sector, place[fixed], line[fixed], self._movable[sector])
+        now = self._fits(sector, height, place, line, np.zeros(len(x), bool))
+        later = self._fits(sector, height, place[fixed], line[fixed], self._movable[sector])
         return Places(now & ~forbidden, later & ~forbidden)
 
-    def _fits(self, sector: np.ndarray, place: np.ndarray, line: np.ndarray, any_height: np.ndarray) -> np.ndarray:
+    def _fits(self, sector: np.ndarray, height: np.ndarray, place: np.ndarray, line: np.ndarray,
+              any_height: np.ndarray) -> np.ndarray:
         floor = np.where(any_height, -_ANY, self._floor[sector])
         ceiling = np.where(any_height, _ANY, self._ceiling[sector])
-        stand = floor.copy()
         np.maximum.at(floor, place, self._line_floor[line])
         np.minimum.at(ceiling, place, self._line_ceiling[line])
-        return (ceiling - floor >= HEIGHT) & (any_height | ((ceiling - stand >= HEIGHT) & (floor - stand <= STEP)))
+        # The square touches the next steps of a stair before the feet are on this one: climb them one after another.
+        reached = height.copy()
+        for _ in range(_STEPS_AT_ONCE):
+            climb = self._line_floor[line] <= reached[place] + STEP
+            np.maximum.at(reached, place[climb], self._line_floor[line[climb]])
+        return (ceiling - floor >= HEIGHT) & (any_height | ((ceiling - height >= HEIGHT) & (floor <= reached + STEP)))
 
     def _crossing(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Pairs (place, line) of lines that cross the square around a place; a pair may come more than once."""

@@ -24,6 +24,7 @@ BY_CROSSING, BY_USING, BY_SHOOTING = range(3)
 _OUTWARDS = 0.125
 _SHORTEST = 1.0
 _ON_LINE = 0.5
+_NARROW_STRIPS = 3
 _DISTANCES = {BY_CROSSING: (0.0, 0.0, 0.0), BY_USING: (4.0, 16.0, 32.0), BY_SHOOTING: (32.0, 96.0, 224.0)}
 """Between a line and the player's square, map units, for each way to trigger it; using reaches 64 from the centre."""
 _ALONG = (0.5, 0.25, 0.75, 0.1, 0.9)
@@ -162,14 +163,23 @@ def _edges(level: LevelData, openings: _Openings, clearance: Clearance, specials
            thing_node: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(NAV_EDGE [n], subsector each starts from i8 [n])."""
     sector_of = level.subsectors["sector"].astype(np.int64)
-    here, there = sector_of[openings.source], sector_of[openings.target]
-    crossing, now, later = _crossing_points(openings.ends, here, clearance)
+    here = sector_of[openings.source]
+    floor = level.sectors["floor_height"] / FIXED
+    heights = floor[sector_of]
+    crossing, now, later = _crossing_points(openings.ends, here, heights[openings.source], clearance)
+    # Below a ledge there are strips too narrow to stand in: who drops off the ledge crosses them at the ledge's height.
+    narrow = ~clearance.places(centres[:, 0], centres[:, 1], sector_of, heights).later
+    for _ in range(_NARROW_STRIPS):
+        dropping = (now | later) & narrow[openings.target]
+        np.maximum.at(heights, openings.target[dropping], heights[openings.source[dropping]])
+        again = np.flatnonzero(narrow[openings.source] & ~now & (heights > floor[sector_of])[openings.source])
+        crossing[again], now[again], later[again] = _crossing_points(
+            openings.ends[again], here[again], heights[openings.source[again]], clearance)
     teleport = np.full(len(here), -1)
     for line, thing in specials.teleports.items():
         teleport[(openings.line == line) & (openings.side == 0)] = thing_node[thing]
     target = np.where(teleport >= 0, teleport, openings.target)
     there = sector_of[target]
-    floor = level.sectors["floor_height"].astype(np.int64) // FIXED
     flags = np.where((floor[here] - floor[there] > STEP) & (teleport < 0), DROP, 0)
     flags |= np.where(specials.hurts[there], DAMAGE, 0)
     flags |= np.where(np.isin(openings.line, sorted(specials.door_key)) & (openings.side == 0), DOOR, 0)
@@ -189,28 +199,32 @@ def _edges(level: LevelData, openings: _Openings, clearance: Clearance, specials
     return edges[passable], openings.source[passable]
 
 
-def _crossing_points(ends: np.ndarray, sector: np.ndarray, clearance: Clearance) -> tuple[np.ndarray, ...]:
+def _crossing_points(ends: np.ndarray, sector: np.ndarray, height: np.ndarray,
+                     clearance: Clearance) -> tuple[np.ndarray, ...]:
     """(f8 [n, 2] best place on each opening, bool [n] passable now, bool [n] passable later)."""
     middle = (ends[:, :2] + ends[:, 2:]) / 2
-    found = clearance.places(middle[:, 0], middle[:, 1], sector)
+    found = clearance.places(middle[:, 0], middle[:, 1], sector, height)
     place, now, later = middle, found.now, found.later
     rest = np.flatnonzero(~now)
     length = np.hypot(ends[rest, 2] - ends[rest, 0], ends[rest, 3] - ends[rest, 1])
     margin = np.minimum((RADIUS + 1) / length, 0.5)
     shares = np.stack([*(np.full(len(rest), share) for share in _ALONG), margin, 1 - margin], 1)
     places = ends[rest, None, :2] + shares[..., None] * (ends[rest, None, 2:] - ends[rest, None, :2])
-    best, now[rest], later[rest] = _best_places(places, np.repeat(sector[rest, None], shares.shape[1], 1), clearance)
+    best, now[rest], later[rest] = _best_places(places, sector[rest], height[rest], clearance)
     place[rest] = places[np.arange(len(rest)), best]
     return place, now, later
 
 
-def _best_places(places: np.ndarray, sector: np.ndarray, clearance: Clearance) -> tuple[np.ndarray, ...]:
-    """Of `places` f8 [n, k, 2], reached from `sector` i8 [n, k]: (best of each row i8 [n], fits now, fits later).
+def _best_places(places: np.ndarray, sector: np.ndarray, height: np.ndarray,
+                 clearance: Clearance) -> tuple[np.ndarray, ...]:
+    """Of `places` f8 [n, k, 2] in `sector` i8 [n or n, k]: (best of each row i8 [n], fits now, fits later).
 
     The best is the first of those that fit now, else of those that can fit later, else the first.
     """
-    found = clearance.places(places[..., 0].ravel(), places[..., 1].ravel(), sector.ravel())
-    now, later = found.now.reshape(sector.shape), found.later.reshape(sector.shape)
+    x, y = places[..., 0], places[..., 1]
+    sectors, heights = (np.broadcast_to(a if a.ndim == 2 else a[:, None], x.shape).ravel() for a in (sector, height))
+    found = clearance.places(x.ravel(), y.ravel(), sectors, heights)
+    now, later = found.now.reshape(x.shape), found.later.reshape(x.shape)
     best = np.argmax(2 * now + later, 1)
     rows = np.arange(len(places))
     return best, now[rows, best], later[rows, best]
@@ -238,7 +252,8 @@ def _triggers(level: LevelData, tree: BspTree, clearance: Clearance, uses: list[
     # On the line itself the subsector in front of it counts.
     inside = places + normal[:, None] * _OUTWARDS
     node = tree.locate(inside[..., 0].ravel(), inside[..., 1].ravel()).reshape(offsets.shape)
-    best, now, later = _best_places(places, level.subsectors["sector"].astype(np.int64)[node], clearance)
+    sector = level.subsectors["sector"].astype(np.int64)[node]
+    best, now, later = _best_places(places, sector, level.sectors["floor_height"][sector] / FIXED, clearance)
     rows = np.arange(len(uses))
     table["node"] = np.where(now | later | (table["use"] == BY_CROSSING), node[rows, best], -1)
     table["x"], table["y"] = np.rint(places[rows, best]).T
