@@ -1,14 +1,22 @@
 // One tic and one frame of a game, paced by the clock.
 #pragma once
 
-#include "doom/engine.h"
+#include "doom/doom.h"
+#include "doom/render/draw.h"
+#include "doom/render/palette.h"
 #include "sched/boundary.h"
 #include "sched/events.h"
 
 namespace ofa {
 
-OFA_INLINE doom::Game& game_at(const Launch& launch, int64_t game) {
-    return *reinterpret_cast<doom::Game*>(launch.doom_games + uint64_t(game) * doom::doom_game_bytes());
+// A game and what its renderer keeps from frame to frame. All zero before the first tic.
+struct DoomTable {
+    doom::Game game;
+    doom::render::RenderScratch drawing;
+};
+
+OFA_INLINE DoomTable& table_at(const Launch& launch, int64_t number) {
+    return reinterpret_cast<DoomTable*>(launch.doom_games)[number];
 }
 
 OFA_INLINE const doom::WadBlob& wad_of(const Launch& launch) {
@@ -79,6 +87,19 @@ OFA_FUNCTION void simulate(const TaskContext& ctx, doom::Game& game, DoomSeat& s
     ++seat.tics;
 }
 
+// Draws over a copy of the frame before, which shows through where nothing is drawn.
+OFA_FUNCTION void draw_frame(Block& block, const TaskContext& ctx, uint64_t before, uint64_t slot) {
+    constexpr uint64_t FRAME_BYTES = FRAME_WIDTH * FRAME_HEIGHT;
+    const Launch& launch = *ctx.launch;
+    uint64_t* to = reinterpret_cast<uint64_t*>(launch.frames + slot * FRAME_BYTES);
+    const uint64_t* from = reinterpret_cast<const uint64_t*>(launch.frames + before * FRAME_BYTES);
+    block.for_each(FRAME_BYTES / 8, [&](int64_t i) { to[i] = from[i]; });
+    block.sync();
+    DoomTable& table = table_at(launch, ctx.row0());
+    doom::doom_draw(block, table.game, wad_of(launch), table.drawing, reinterpret_cast<uint8_t*>(to));
+    block.sync();
+}
+
 // A tic of game `row0`, its picture and figures into the next frame slot. The picture of frame n is complete once
 // telemetry's `frames` says n.
 OFA_OP void op_doom_tic(Block& block, const TaskContext& ctx) {
@@ -86,22 +107,22 @@ OFA_OP void op_doom_tic(Block& block, const TaskContext& ctx) {
     const int64_t number = ctx.row0();
     DoomSeat& seat = launch.doom_seats[number];
     if (!block.broadcast([&] { return open_tic(ctx, seat); })) return;
-    doom::Game& game = game_at(launch, number);
+    doom::Game& game = table_at(launch, number).game;
     uint64_t* frames = &launch.telemetry->frames[number];
     const uint64_t shown = *frames;
-    const uint64_t slot = uint64_t(number) * FRAME_SLOTS + shown % FRAME_SLOTS;
+    const uint64_t first_slot = uint64_t(number) * FRAME_SLOTS;
+    const uint64_t slot = first_slot + shown % FRAME_SLOTS;
     DoomStatus& status = launch.doom_status[slot];
     if (block.leader()) simulate(ctx, game, seat, status);
     block.sync();
-    const uint64_t drawn_ns = now_ns();
-    doom::doom_draw(block, game, wad_of(launch), launch.frames + slot * FRAME_WIDTH * FRAME_HEIGHT);
-    block.sync();
+    const uint64_t started_ns = now_ns();
+    draw_frame(block, ctx, first_slot + (shown + FRAME_SLOTS - 1) % FRAME_SLOTS, slot);
     if (!block.leader()) return;
     doom::doom_status(game, status);
     status.tic = seat.tics;
-    status.render_ns = uint32_t(now_ns() - drawn_ns);
+    status.palette = uint8_t(doom::doom_palette(game));
     status.time_ns = now_ns();
-    status.behaviour = uint8_t(seat.behaviour);
+    status.render_ns = uint32_t(status.time_ns - started_ns);
     store_release(frames, shown + 1);
 }
 

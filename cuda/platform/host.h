@@ -150,15 +150,19 @@ OFA_INLINE void sleep_ns(uint64_t ns) {
     nanosleep(&t, nullptr);
 }
 
-// One pause of a polling loop. A core may be shared with a thread that has work: after a few polls give it away.
+// One pause of a polling loop, longer the longer it has waited: a wait of a millisecond ends at most 60 microseconds
+// late, one of 100 milliseconds half a millisecond. The core may be shared with a thread that has work.
 OFA_INLINE void back_off(uint32_t attempt) {
-    if (attempt < 64) {
+    constexpr uint32_t SPINS = 64;
+    constexpr uint64_t LONGEST_NS = 1000000;
+    if (attempt < SPINS) {
 #if defined(__x86_64__)
         __builtin_ia32_pause();
 #endif
         return;
     }
-    sleep_ns(attempt < 128 ? 20000 : 100000);
+    const uint64_t ns = 10000 + uint64_t(attempt - SPINS) * 1500;
+    sleep_ns(ns < LONGEST_NS ? ns : LONGEST_NS);
 }
 
 }  // namespace ofa

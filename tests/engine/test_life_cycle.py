@@ -82,10 +82,11 @@ def test_serving_and_role_moves_go_on_after_training(kernel):
     end = wait_for(running, lambda s: s.state == "finished")[-1]
     running.post(Event("set_role", "step", 0, 0, (abi.SERVE,)))
     snapshots = wait_for(running, lambda s: s.roles[0] == abi.SERVE and s.tokens_served > end.tokens_served + 20)
+    running.stop()
+    snapshots.append(running.poll())
     assert [a.at for s in snapshots for a in s.applied] == [2]
     served = [token for s in snapshots for token in s.served]
     assert all(token.version == 2 for token in served[-10:])
-    running.stop()
 
 
 def test_a_task_that_never_signals_is_reported(kernel):

@@ -1,5 +1,7 @@
 """Stories, prompts, sampling and the weight version of each token."""
 
+import itertools
+
 import numpy as np
 import pytest
 from engine_runs import config, engine, wait_for
@@ -28,7 +30,7 @@ def test_stories_positions_and_versions_follow_on(kernel):
     assert [token.index for token in tokens] == list(range(len(tokens)))
     assert "".join(token.text for token in tokens[:8]) == "abcdefgh"
     assert [token.from_prompt for token in tokens[:9]] == [True] * 8 + [False]
-    for before, after in zip(tokens, tokens[1:], strict=False):
+    for before, after in itertools.pairwise(tokens):
         ended = before.token == 256 or before.position == context - 1
         assert after.first == ended and after.story == before.story + ended
         assert after.position == (0 if ended else before.position + 1)
