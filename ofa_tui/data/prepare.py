@@ -124,7 +124,7 @@ def model_for(chosen: Preset, prepared: Prepared) -> ModelConfig:
 
 
 def prepare(spec: CorpusSpec, progress: Progress | None = None) -> Prepared:
-    """The tokens of a corpus, from the cache where it has them.
+    """The tokens of a corpus, from the cache where it has them; `progress` is used, and closed, where it has not.
 
     Raises OfaError for inputs that cannot be used (see `find_files`, `read_text`, `load_tokenizer`) and for a corpus
     that is smaller than one batch.
@@ -143,6 +143,8 @@ def prepare(spec: CorpusSpec, progress: Progress | None = None) -> Prepared:
             spec, sources, tokenizer, train, valid, documents.texts, from_cache=False
         )
         prepared = dataclasses.replace(prepared, from_cache=False)
+        if progress:
+            progress.close(f"{len(prepared.train_tokens) + len(prepared.valid_tokens):,} tokens")
     _check_size(spec, prepared)
     return prepared
 
@@ -327,11 +329,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     spec = corpus_spec(preset(args.preset), args.data, args.valid, args.tokenizer, args.steps)
-    progress = Progress("tokenising")
-    prepared = prepare(spec, progress)
-    progress.close("found in the cache" if prepared.from_cache else "")
+    prepared = prepare(spec, Progress("preparing the text"))
     print(
-        f"{len(prepared.train_tokens):,} training tokens, {len(prepared.valid_tokens):,} held out, "
-        f"tokenizer {prepared.tokenizer.name} with {prepared.tokenizer.size:,} ids"
+        f"{'in the cache' if prepared.from_cache else 'prepared'}: {len(prepared.train_tokens):,} training tokens, "
+        f"{len(prepared.valid_tokens):,} held out, tokenizer {prepared.tokenizer.name} with "
+        f"{prepared.tokenizer.size:,} ids"
     )
     return 0
