@@ -37,7 +37,7 @@ def library() -> ctypes.CDLL:
         built.parent.mkdir(exist_ok=True)
         partial = built.with_suffix(f".{os.getpid()}")
         subprocess.run(
-            [compiler(), "-std=c++20", "-O2", "-march=native", "-fPIC", "-shared", "-Wall", "-Wextra", f"-I{ROOT}/cuda",
+            [compiler(), "-std=c++20", "-O3", "-march=native", "-fPIC", "-shared", "-Wall", "-Wextra", f"-I{ROOT}/cuda",
              str(sources[-1]), "-o", str(partial)], check=True)
         partial.replace(built)
     lib = ctypes.CDLL(str(built))

@@ -20,6 +20,7 @@ OFA_FUNCTION void draw_view(Block& block, Game& game, const WadBlob& wad, Render
         animate_pictures(s, game, wad);
         set_up_view(s, game, wad);
         clear_lists(s);
+        s.column_limit = block.threads() > 1 ? MAX_COLUMNS : 0;
         walk_bsp(s, game, wad, frame);
         arrange_sprites(s, game, wad);
     }

@@ -42,8 +42,10 @@ OFA_FUNCTION void draw_patch_columns(const WadBlob& wad, uint8_t* frame, const P
         const uint8_t* post = bytes_at(wad, columns[x - left]);
         for (; post[0] != 255; post += post[1] + 4) {
             const int row = top + post[0];
-            for (int i = max(0, -row); i < post[1] && row + i < SCREEN_HEIGHT; ++i)
-                frame[(row + i) * SCREEN_WIDTH + x] = post[3 + i];
+            const int begin = max(0, -row), end = min(post[1], SCREEN_HEIGHT - row);
+            const uint8_t* OFA_RESTRICT source = post + 3;
+            uint8_t* OFA_RESTRICT pixel = frame + row * SCREEN_WIDTH + x;
+            for (int i = begin; i < end; ++i) pixel[i * SCREEN_WIDTH] = source[i];
         }
     }
 }

@@ -11,11 +11,24 @@ OFA_INLINE void draw_column(uint8_t* frame, const WadBlob& wad, const uint8_t* c
     const uint8_t* OFA_RESTRICT source = bytes_at(wad, c.source);
     const uint8_t* OFA_RESTRICT map = colormaps + 256 * c.map;
     uint8_t* OFA_RESTRICT pixel = frame + c.first * SCREEN_WIDTH + c.x;
+    const uint32_t step = uint32_t(c.step);
     uint32_t fraction = uint32_t(c.fraction);
-    for (int n = c.last - c.first + 1; n > 0; --n) {
+    int n = c.last - c.first + 1;
+    for (; n >= 4; n -= 4) {
+        pixel[0] = map[source[(fraction >> FIXED_BITS) & 127]];
+        fraction += step;
+        pixel[SCREEN_WIDTH] = map[source[(fraction >> FIXED_BITS) & 127]];
+        fraction += step;
+        pixel[2 * SCREEN_WIDTH] = map[source[(fraction >> FIXED_BITS) & 127]];
+        fraction += step;
+        pixel[3 * SCREEN_WIDTH] = map[source[(fraction >> FIXED_BITS) & 127]];
+        fraction += step;
+        pixel += 4 * SCREEN_WIDTH;
+    }
+    for (; n > 0; --n) {
         *pixel = map[source[(fraction >> FIXED_BITS) & 127]];
         pixel += SCREEN_WIDTH;
-        fraction += uint32_t(c.step);
+        fraction += step;
     }
 }
 

@@ -128,7 +128,8 @@ OFA_INLINE void draw_sky_column(const RenderScratch& s, const WadBlob& wad, uint
     draw_column(frame, wad, s.view.colormaps, c);
 }
 
-// One thread, in order: for the rare frame where areas share pixels, and for more spans than the list holds.
+// One thread, in order: where there is but one, in the rare frame where areas share pixels, and for more spans than the
+// list holds.
 OFA_NOINLINE void draw_planes_in_order(const RenderScratch& s, const WadBlob& wad, uint8_t* frame) {
     for (int i = 0; i < s.n_planes; ++i) {
         const Plane& plane = s.planes[i];
@@ -139,9 +140,13 @@ OFA_NOINLINE void draw_planes_in_order(const RenderScratch& s, const WadBlob& wa
     }
 }
 
-// All threads: count the spans of each area, give each its part of the list, fill it, draw it.
+// All threads count the spans of each area, give each its part of the list, fill it and draw it.
 template <class Block>
 OFA_FUNCTION void draw_planes(Block& block, RenderScratch& s, const WadBlob& wad, uint8_t* frame) {
+    if (block.threads() == 1) {
+        draw_planes_in_order(s, wad, frame);
+        return;
+    }
     const int n = s.n_planes;
     block.for_each(n, [&](int64_t i) {
         const Plane& plane = s.planes[i];

@@ -24,7 +24,8 @@ OFA_FUNCTION void place_percentage(RenderScratch& s, const WadBlob& wad, int x, 
 OFA_FUNCTION void place_status_bar(RenderScratch& s, const Game& game, const WadBlob& wad) {
     const Player& player = game.players[game.viewed];
     place(s, wad, GRAPHIC_STBAR, 0, BAR_Y);
-    if (game.cooperative) place(s, wad, GRAPHIC_STFB + game.viewed, FACE_X, BAR_Y);
+    // the first player's colour for everybody: the original picks it before a demo says who is viewed
+    if (game.cooperative) place(s, wad, GRAPHIC_STFB, FACE_X, BAR_Y);
 
     const int ammo = at(wad, wad.weapons)[player.ready_weapon].ammo;
     if (ammo < AMMO_TYPES) place_number(s, wad, GRAPHIC_STTNUM, READY_AMMO_X, BIG_Y, player.ammo[ammo], BIG_DIGITS);

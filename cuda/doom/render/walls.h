@@ -50,86 +50,103 @@ OFA_INLINE Fixed wall_tangent(const WadBlob& wad, Angle angle) {
     return i < FINE_HALF ? at(wad, wad.fine_tangent)[i] : at(wad, wad.fine_sine)[i - FINE_HALF];
 }
 
-OFA_INLINE void add_column(RenderScratch& s, const WadBlob& wad, uint8_t* frame, int32_t texture, int column, int x,
-                           int first, int last, Fixed texture_row, Fixed step, int map) {
-    if (first > last) return;
+// Where a column of the screen meets the wall's textures.
+struct TexturePlace {
+    int column;
+    Fixed step;                             // texture rows per screen row
+    int map;
+};
+
+OFA_INLINE int texture_column(const RenderScratch& s, const WadBlob& wad, const WallPiece& p, int x) {
+    const Fixed tangent = wall_tangent(wad, p.center_angle + s.tables.angle_of_x[x]);
+    return sub(p.texture_offset, mul(tangent, p.wall_distance)) >> FIXED_BITS;
+}
+
+OFA_INLINE TexturePlace place_texture(const RenderScratch& s, const WadBlob& wad, const WallPiece& p, int x) {
+    return {texture_column(s, wad, p, x), Fixed(0xffffffffu / uint32_t(p.scale)), wall_map(s, p.light, p.scale)};
+}
+
+OFA_INLINE void add_column(RenderScratch& s, const WadBlob& wad, uint8_t* frame, int32_t texture, TexturePlace place, int x,
+                           int first, int last, Fixed texture_row) {
     const Texture& t = s.view.textures[s.texture_shown[texture]];
     Column c;
-    c.source = at(wad, t.columns)[uint32_t(column) & t.width_mask];
-    c.step = step;
-    c.fraction = add(texture_row, scaled(step, first - CENTER_Y));
+    c.source = at(wad, t.columns)[uint32_t(place.column) & t.width_mask];
+    c.step = place.step;
+    c.fraction = add(texture_row, scaled(place.step, first - CENTER_Y));
     c.x = int16_t(x);
     c.first = uint8_t(first);
     c.last = uint8_t(last);
-    c.map = uint8_t(map);
-    if (s.n_columns < MAX_COLUMNS) s.columns[s.n_columns++] = c;
+    c.map = uint8_t(place.map);
+    if (s.n_columns < s.column_limit) s.columns[s.n_columns++] = c;
     else draw_column(frame, wad, s.view.colormaps, c);
 }
 
+// The rows of a column that are open and what floor and ceiling take of them.
+struct OpenRows {
+    int above, below;                       // clips
+    int top, bottom;                        // of the wall between them
+};
+
+OFA_INLINE OpenRows open_column(RenderScratch& s, const WallPiece& p, int x) {
+    OpenRows r;
+    r.above = s.ceiling_clip[x];
+    r.below = s.floor_clip[x];
+    r.top = max((p.top + ROW_ONE - 1) >> ROW_BITS, r.above + 1);
+    r.bottom = min(p.bottom >> ROW_BITS, r.below - 1);
+    int marked_to = -1;
+    if (p.mark_ceiling) {
+        const int last_row = min(r.top, r.below) - 1;
+        if (mark_plane(s.planes[s.ceiling_plane], x, r.above + 1, last_row)) marked_to = last_row;
+    }
+    if (p.mark_floor) {
+        const int first_row = max(r.bottom, r.above) + 1;
+        if (mark_plane(s.planes[s.floor_plane], x, first_row, r.below - 1) && first_row <= marked_to)
+            s.planes_overlap = 1;
+    }
+    return r;
+}
+
+// The wall fills the column from floor to ceiling and closes it.
+OFA_INLINE void draw_solid_column(RenderScratch& s, const WadBlob& wad, uint8_t* frame, const WallPiece& p, int x) {
+    const OpenRows r = open_column(s, p, x);
+    if (r.top <= r.bottom)
+        add_column(s, wad, frame, p.middle, place_texture(s, wad, p, x), x, r.top, r.bottom, p.middle_row);
+    s.ceiling_clip[x] = VIEW_HEIGHT;
+    s.floor_clip[x] = -1;
+}
+
+// What shows above and below the opening narrows the column; a masked texture is left for later.
+OFA_INLINE void draw_open_column(RenderScratch& s, const WadBlob& wad, uint8_t* frame, const WallPiece& p, int x) {
+    const OpenRows r = open_column(s, p, x);
+    const int upper_end = min(p.high >> ROW_BITS, r.below - 1);
+    const bool upper = p.upper && upper_end >= r.top;
+    int ceiling_clip = r.above;
+    if (p.upper || p.mark_ceiling) ceiling_clip = upper ? upper_end : min(r.top - 1, VIEW_HEIGHT);
+
+    const int lower_start = max((p.low + ROW_ONE - 1) >> ROW_BITS, ceiling_clip + 1);
+    const bool lower = p.lower && lower_start <= r.bottom;
+    int floor_clip = r.below;
+    if (p.lower || p.mark_floor) floor_clip = lower ? lower_start : max(r.bottom + 1, -1);
+
+    s.ceiling_clip[x] = int16_t(ceiling_clip);
+    s.floor_clip[x] = int16_t(floor_clip);
+    if (upper || lower) {
+        const TexturePlace place = place_texture(s, wad, p, x);
+        if (upper) add_column(s, wad, frame, p.upper, place, x, r.top, upper_end, p.upper_row);
+        if (lower) add_column(s, wad, frame, p.lower, place, x, lower_start, r.bottom, p.lower_row);
+    }
+    if (p.masked) s.openings[p.masked_columns + x] = int16_t(texture_column(s, wad, p, x));
+}
+
 OFA_NOINLINE void draw_piece(RenderScratch& s, const WadBlob& wad, uint8_t* frame, WallPiece& p) {
-    const bool textured = p.middle || p.upper || p.lower || p.masked;
     for (int x = p.first; x <= p.last; ++x) {
-        const int above = s.ceiling_clip[x], below = s.floor_clip[x];
-        int top = (p.top + ROW_ONE - 1) >> ROW_BITS;
-        if (top < above + 1) top = above + 1;
-        int bottom = p.bottom >> ROW_BITS;
-        if (bottom >= below) bottom = below - 1;
-
-        int marked_to = -1;
-        if (p.mark_ceiling) {
-            const int last_row = min(top, below) - 1;
-            if (mark_plane(s.planes[s.ceiling_plane], x, above + 1, last_row)) marked_to = last_row;
-        }
-        if (p.mark_floor) {
-            const int first_row = max(bottom, above) + 1;
-            if (mark_plane(s.planes[s.floor_plane], x, first_row, below - 1) && first_row <= marked_to)
-                s.planes_overlap = 1;
-        }
-
-        int column = 0, map = 0;
-        Fixed step = 0;
-        if (textured) {
-            const Angle angle = p.center_angle + s.tables.angle_of_x[x];
-            column = sub(p.texture_offset, mul(wall_tangent(wad, angle), p.wall_distance)) >> FIXED_BITS;
-            step = Fixed(0xffffffffu / uint32_t(p.scale));
-            map = wall_map(s, p.light, p.scale);
-        }
-        if (p.middle) {
-            add_column(s, wad, frame, p.middle, column, x, top, bottom, p.middle_row, step, map);
-            s.ceiling_clip[x] = VIEW_HEIGHT;
-            s.floor_clip[x] = -1;
-        } else {
-            if (p.upper) {
-                int end = p.high >> ROW_BITS;
-                p.high = add(p.high, p.high_step);
-                if (end >= below) end = below - 1;
-                if (end >= top) {
-                    add_column(s, wad, frame, p.upper, column, x, top, end, p.upper_row, step, map);
-                    s.ceiling_clip[x] = int16_t(end);
-                } else {
-                    s.ceiling_clip[x] = int16_t(min(top - 1, VIEW_HEIGHT));
-                }
-            } else if (p.mark_ceiling) {
-                s.ceiling_clip[x] = int16_t(min(top - 1, VIEW_HEIGHT));
-            }
-            if (p.lower) {
-                int start = (p.low + ROW_ONE - 1) >> ROW_BITS;
-                p.low = add(p.low, p.low_step);
-                if (start <= s.ceiling_clip[x]) start = s.ceiling_clip[x] + 1;
-                if (start <= bottom) {
-                    add_column(s, wad, frame, p.lower, column, x, start, bottom, p.lower_row, step, map);
-                    s.floor_clip[x] = int16_t(start);
-                } else {
-                    s.floor_clip[x] = int16_t(max(bottom + 1, -1));
-                }
-            } else if (p.mark_floor) {
-                s.floor_clip[x] = int16_t(max(bottom + 1, -1));
-            }
-            if (p.masked) s.openings[p.masked_columns + x] = int16_t(column);
-        }
+        if (p.middle) draw_solid_column(s, wad, frame, p, x);
+        else draw_open_column(s, wad, frame, p, x);
         p.scale = add(p.scale, p.scale_step);
         p.top = add(p.top, p.top_step);
         p.bottom = add(p.bottom, p.bottom_step);
+        p.high = add(p.high, p.high_step);
+        p.low = add(p.low, p.low_step);
     }
 }
 
