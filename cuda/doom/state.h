@@ -285,7 +285,7 @@ struct Game {
     uint8_t paused;
     uint8_t action;             // NextAction: what the next tic begins with
     uint8_t secret_exit;
-    int16_t sky;                // texture
+    uint8_t sky;                // number of the sky texture, 1-4
     uint8_t simulation_random, cosmetic_random;  // indices of the two streams
     uint8_t exhausted;          // a pool was full and something was left out
     int32_t level_tics;         // leveltime

@@ -10,5 +10,8 @@ OFA_FUNCTION void start_script(Game& g, int behaviour, uint32_t seed) {
     g.script.behaviour = uint8_t(behaviour);
     g.script.random = seed;
 }
+OFA_FUNCTION TicCommand player_think(Game&, const WadBlob&) { return {}; }
+OFA_FUNCTION void doom_set_behaviour(Game&, int) { }
+OFA_FUNCTION void doom_set_keys(Game&, int,int,int,int) { }
 
 }  // namespace doom

@@ -8,7 +8,9 @@ namespace doom {
 
 OFA_FUNCTION void choose_sky(Game& g, const WadBlob& wad) {
     const int level = find_level(wad, g.episode, g.map);
-    if (level != NONE) g.sky = int16_t((at(wad, wad.levels) + level)->sky);
+    if (level == NONE) return;
+    for (int i = 0; i < 4; ++i)
+        if (wad.sky_texture[i] == at(wad, wad.levels)[level].sky) g.sky = uint8_t(i + 1);
 }
 
 // Random streams start over, everybody is born anew.
