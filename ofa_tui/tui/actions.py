@@ -27,6 +27,17 @@ class Action:
     needs: str = ""
     """"doom" or "recorder": hidden without it."""
     palette: bool = True
+    family: str = ""
+    """Actions of one family share a line of the help screen."""
+
+
+FAMILIES = {
+    "serve": "move one SM from train to serve, and back",
+    "doom": "move one SM from train to Doom, and back",
+    "zoom": "maximise Doom, SMs, loss, serve, player; again to go back",
+    "arrows": "SM pane: select an SM · loss pane: pan and zoom",
+}
+"""What the help screen says of each family."""
 
 
 ACTIONS: tuple[Action, ...] = (
@@ -34,8 +45,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("pause", ("space",), "pause and go on", "run", "pause"),
     Action("explore", ("e",), "the scripted player explores", "Doom", "explore", needs="doom"),
     Action("manual", ("m",), "take the controls (Esc gives them back)", "Doom", "play", needs="doom"),
-    Action("train_to_serve", ("[",), "move one SM from train to serve", "run", "SMs", "[ ]"),
-    Action("zoom_doom", ("1",), "maximise the Doom pane, and back", "panes", "zoom", "1-5", palette=False),
+    Action("train_to_serve", ("[",), "move one SM from train to serve", "run", "SMs", "[ ]", family="serve"),
+    Action("zoom_doom", ("1",), "maximise the Doom pane", "panes", "zoom", "1-5", palette=False, family="zoom"),
     Action("prompt", ("/",), "write a prompt for the model", "run", "prompt"),
     Action("help", ("?",), "this help", "program", "help"),
     Action("quit", ("q",), "quit (asks if the run is unfinished)", "program", "quit"),
@@ -44,17 +55,17 @@ ACTIONS: tuple[Action, ...] = (
     Action("record", ("r",), "record to a folder, and stop", "run", "rec", needs="recorder"),
     Action("screenshot", ("x",), "screenshot as PNG", "program", "shot"),
     Action("theme", ("t",), "next theme", "view", "theme"),
-    Action("serve_to_train", ("]",), "move one SM from serve back to train", "run"),
-    Action("train_to_doom", ("{",), "move one SM from train to Doom", "run", needs="doom"),
-    Action("doom_to_train", ("}",), "move one SM from Doom back to train", "run", needs="doom"),
-    Action("zoom_sms", ("2",), "maximise the SM pane, and back", "panes", palette=False),
-    Action("zoom_loss", ("3",), "maximise the loss pane, and back", "panes", palette=False),
-    Action("zoom_serve", ("4",), "maximise the serve pane, and back", "panes", palette=False),
-    Action("zoom_player", ("5",), "maximise the player pane, and back", "panes", palette=False),
-    Action("left", ("left",), "SM pane: the SM to the left · loss: pan", "panes", palette=False),
-    Action("right", ("right",), "SM pane: the SM to the right · loss: pan", "panes", palette=False),
-    Action("up", ("up",), "SM pane: the SM above · loss: zoom in", "panes", palette=False),
-    Action("down", ("down",), "SM pane: the SM below · loss: zoom out", "panes", palette=False),
+    Action("serve_to_train", ("]",), "move one SM from serve back to train", "run", family="serve"),
+    Action("train_to_doom", ("{",), "move one SM from train to Doom", "run", needs="doom", family="doom"),
+    Action("doom_to_train", ("}",), "move one SM from Doom back to train", "run", needs="doom", family="doom"),
+    Action("zoom_sms", ("2",), "maximise the SM pane", "panes", palette=False, family="zoom"),
+    Action("zoom_loss", ("3",), "maximise the loss pane", "panes", palette=False, family="zoom"),
+    Action("zoom_serve", ("4",), "maximise the serve pane", "panes", palette=False, family="zoom"),
+    Action("zoom_player", ("5",), "maximise the player pane", "panes", palette=False, family="zoom"),
+    Action("left", ("left",), "SM pane: the SM to the left · loss: pan", "panes", palette=False, family="arrows"),
+    Action("right", ("right",), "SM pane: the SM to the right · loss: pan", "panes", palette=False, family="arrows"),
+    Action("up", ("up",), "SM pane: the SM above · loss: zoom in", "panes", palette=False, family="arrows"),
+    Action("down", ("down",), "SM pane: the SM below · loss: zoom out", "panes", palette=False, family="arrows"),
     Action("choose", ("enter",), "SM pane: give the selected SM a role", "panes", palette=False),
     Action("back", ("escape",), "leave the zoom, the selection, the loss window", "panes", palette=False),
     Action("screenshot_svg", (), "screenshot as SVG", "program"),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -16,8 +17,8 @@ from textual.widgets import Input
 
 from ofa_tui import locations
 from ofa_tui.engine.protocol import Engine, Event
-from ofa_tui.errors import OfaError
-from ofa_tui.tui import handlers, manual, panes
+from ofa_tui.errors import AbortedError, OfaError
+from ofa_tui.tui import handlers, manual
 from ofa_tui.tui.actions import Action, apply_keymap, read_keymap, textual_key
 from ofa_tui.tui.board import Board
 from ofa_tui.tui.colour import Depth, detect_depth, to_hex
@@ -35,11 +36,12 @@ POLL_S = 1 / 35
 TEXT_EVERY = {"header": 9, "tiles": 9, "footer": 18, "sms": 5, "loss": 9, "serve": 3, "player": 3}
 """Polls between two paintings of a pane; the Doom pane is painted with every new frame."""
 MESSAGE_S = 5.0
+HEARTBEAT_POLLS = 18
 MODAL_POLLS = 9
 """Under a dialog, which makes Textual draw everything the slow way, panes are painted every so many polls."""
 
 
-class OfaApp(handlers.Handlers, App[int], inherit_bindings=False):
+class OfaApp(App[int], inherit_bindings=False):
     """Panes over a running engine. `run()` returns when the person quits; stopping the engine is the caller's."""
 
     CSS_PATH = "app.tcss"
@@ -63,6 +65,7 @@ class OfaApp(handlers.Handlers, App[int], inherit_bindings=False):
         self.actions = apply_keymap(read_keymap(locations.config() / "keymap.toml"))
         self.behaviours = handlers.behaviour_names()
         super().__init__()
+        self.do = handlers.Handlers(self)
         self.flow = FrameFlow()
         self.holds = manual.KeyHolds()
         self.zoom: str | None = None
@@ -74,9 +77,13 @@ class OfaApp(handlers.Handlers, App[int], inherit_bindings=False):
         self.behaviour_before = 0
         self.prompting = False
         self.recorder: Recorder | None = None
-        self.abort_message = ""
-        self._sms_box = Box(0, 0, 0, 0)
-        self._sent_command = manual.TicCommand()
+        self.failure: OfaError | None = None
+        """Why the run ended before its time."""
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.heartbeat: Callable[[], object] = lambda: None
+        """Called twice a second."""
+        self.sms_box = Box(0, 0, 0, 0)
+        self.sent_command = manual.TicCommand()
         self._message: tuple[str, int] | None = None
         self._message_until = 0.0
         self._polls = 0
@@ -125,19 +132,20 @@ class OfaApp(handlers.Handlers, App[int], inherit_bindings=False):
         }
         prompt = Input(placeholder="prompt: Enter sends, Esc leaves", id="prompt", select_on_focus=False)
         prompt.display = False
-        return Board([*self.panes.values(), prompt], self.boxes)
+        self.board = Board([*self.panes.values(), prompt], self.boxes)
+        return self.board
 
     def on_mount(self) -> None:
-        self.screen.set_focus(None)
-        self._apply_theme()
+        self.loop = asyncio.get_running_loop()
+        self.apply_theme()
         self.set_interval(POLL_S, self._tick)
         self._request_report()
         if self.options.record_from_start and self.options.recorder:
-            self.perform("record")
+            self.do.perform("record")
         for note in self.engine.info.notes[:1]:
             self.say(note)
 
-    def _apply_theme(self) -> None:
+    def apply_theme(self) -> None:
         """Gives Textual's own widgets (dialogs, prompt, palette) the theme's colours."""
         theme = self.colours
         self.register_theme(
@@ -183,7 +191,7 @@ class OfaApp(handlers.Handlers, App[int], inherit_bindings=False):
 
     def relayout(self) -> None:
         """Places the panes again and paints all."""
-        self.screen.refresh(layout=True)
+        self.board.rearrange()
         self.call_after_refresh(self.repaint_all)
 
     def repaint_all(self, *, everything: bool = False) -> None:
@@ -198,16 +206,18 @@ class OfaApp(handlers.Handlers, App[int], inherit_bindings=False):
         try:
             snapshot = self.engine.poll()
         except OfaError as error:
-            self.abort_message = str(error)
-            self.exit(return_code=error.exit_code)
+            self.failure = error
+            self.exit(error.exit_code, return_code=error.exit_code)
             return
         self.model.absorb(snapshot)
         if self.recorder is not None:
             handlers.feed_recorder(self, snapshot)
-        if snapshot.state == "aborted" and not self.abort_message:
-            self.abort_message = snapshot.message or "the kernel stopped itself"
+        if snapshot.state == "aborted" and self.failure is None:
+            self.failure = AbortedError(snapshot.message or "the kernel stopped itself")
+        if not self._polls % HEARTBEAT_POLLS:
+            self.heartbeat()
         if self.playing:
-            self._send_controls(now)
+            self.send_controls(now)
         if self._message and now > self._message_until:
             self._message = None
         self._repaint_due(now)
@@ -287,7 +297,8 @@ class OfaApp(handlers.Handlers, App[int], inherit_bindings=False):
     def _paint_footer(self, grid: Grid) -> None:
         message: list[tuple[str, int]] = []
         if self.model.state == "aborted":
-            message = [("stopped: ", self.colours.error), (self.abort_message, self.colours.text), ("  q quits", self.colours.key)]
+            colours = self.colours
+            message = [("q", colours.key), (" quits  ", colours.muted), (str(self.failure), colours.error)]
         if self._message:
             message = [self._message]
         shown = [a for a in self.actions if a.label and a.keys and self.available(a)]
@@ -295,13 +306,12 @@ class OfaApp(handlers.Handlers, App[int], inherit_bindings=False):
 
     def _paint_doom(self, grid: Grid) -> None:
         style = doom.PictureStyle(self.depth, self.gamma_step, self.options.quadrants)
-        doom.paint_doom(
-            grid, self._frame("doom"), self.model, self.colours, self._is_active("doom"), style, self.behaviour(), self.playing
-        )
+        place, active, behaviour = self._frame("doom"), self._is_active("doom"), self.behaviour()
+        doom.paint_doom(grid, place, self.model, self.colours, active, style, behaviour, self.playing)
 
     def _paint_sms(self, grid: Grid) -> None:
         zoomed = self.zoom == "sms" or self.kind is SizeClass.SINGLE
-        self._sms_box = sms.paint_sms(
+        self.sms_box = sms.paint_sms(
             grid, self._frame("sms"), self.model, self.colours, self._is_active("sms"), self.selected_sm, zoomed
         )
 
@@ -334,7 +344,7 @@ class OfaApp(handlers.Handlers, App[int], inherit_bindings=False):
     # --- input ----------------------------------------------------------------------------------------------
 
     async def action_perform(self, name: str) -> None:
-        self.perform(name)
+        self.do.perform(name)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys of the table rest while a dialog is open, a prompt is written or a person plays (except Ctrl-C)."""
@@ -351,18 +361,18 @@ class OfaApp(handlers.Handlers, App[int], inherit_bindings=False):
         if not self.playing or len(self.screen_stack) > 1:
             return
         if event.key == "escape":
-            self.give_controls_back()
+            self.do.give_controls_back()
         elif not self.holds.press(event.key, time.monotonic()):
             return
         else:
-            self._send_controls(time.monotonic())
+            self.send_controls(time.monotonic())
         event.prevent_default()
         event.stop()
 
-    def _send_controls(self, now: float) -> None:
+    def send_controls(self, now: float) -> None:
         command = self.holds.command(now)
-        if command != self._sent_command:
-            self._sent_command = command
+        if command != self.sent_command:
+            self.sent_command = command
             self.post(Event("keys", "tic", args=command.as_args()))
 
     def on_click(self, event: events.Click) -> None:
@@ -372,7 +382,7 @@ class OfaApp(handlers.Handlers, App[int], inherit_bindings=False):
             return
         self.active = str(widget.id)
         if widget.id == "sms":
-            box = self._sms_box
+            box = self.sms_box
             plan = sms.plan_cells(self.model.info.n_sms, box.width, box.height)
             x, y = event.x - box.x, event.y - box.y
             if 0 <= x < box.width and 0 <= y < box.height:
@@ -381,16 +391,13 @@ class OfaApp(handlers.Handlers, App[int], inherit_bindings=False):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         text = event.value
-        self.close_prompt()
+        self.do.close_prompt()
         if text.strip() and self.post(Event("prompt", "token", text=text)):
             self.say("prompt sent: its answer starts with the next token")
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         for action in self.actions:
             if action.palette and self.available(action):
-                yield SystemCommand(action.help, ", ".join(action.keys), partial(self.perform, action.name))
+                yield SystemCommand(action.help, ", ".join(action.keys), partial(self.do.perform, action.name))
         for name in self.themes:
-            yield SystemCommand(f"theme {name}", self.themes[name].summary, partial(self.use_theme, name))
-
-
-__all__ = ["OfaApp", "panes"]
+            yield SystemCommand(f"theme {name}", self.themes[name].summary, partial(self.do.use_theme, name))

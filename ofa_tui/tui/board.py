@@ -39,6 +39,8 @@ class BoxLayout(Layout):
 class Board(Screen[None]):
     """The screen itself holds the panes: one background less to draw behind every frame."""
 
+    AUTO_FOCUS = ""
+
     def __init__(self, panes: list[Widget], boxes: Boxes) -> None:
         super().__init__(id="board")
         self._panes = panes
@@ -48,6 +50,11 @@ class Board(Screen[None]):
     @property
     def layout(self) -> Layout:
         return self._box_layout
+
+    def rearrange(self) -> None:
+        """Asks for the boxes again."""
+        self._clear_arrangement_cache()
+        self.refresh(layout=True)
 
     def compose(self) -> ComposeResult:
         yield from self._panes

@@ -13,7 +13,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from ofa_tui import abi
-from ofa_tui.tui.actions import GROUPS, Action
+from ofa_tui.tui.actions import FAMILIES, GROUPS, Action
 from ofa_tui.tui.colour import to_hex
 from ofa_tui.tui.panes.status import show_key
 from ofa_tui.tui.theme import Theme
@@ -50,10 +50,13 @@ def _help_text(actions: list[Action], theme: Theme, notes: list[str]) -> Text:
         if not members:
             continue
         text.append(f"{group}\n", style=f"bold {to_hex(theme.bright)}")
+        lines: dict[str, tuple[list[str], str]] = {}
         for action in members:
-            keys = " ".join(show_key(key) for key in action.keys)
-            text.append(f"  {keys:<8s}", style=f"bold {to_hex(theme.key)}")
-            text.append(f"{action.help}\n", style=to_hex(theme.text))
+            keys, _ = lines.setdefault(action.family or action.name, ([], FAMILIES.get(action.family, action.help)))
+            keys.extend(show_key(key) for key in action.keys)
+        for keys, explanation in lines.values():
+            text.append(f"  {' '.join(keys):<11s}", style=f"bold {to_hex(theme.key)}")
+            text.append(f"{explanation}\n", style=to_hex(theme.text))
     for note in notes:
         text.append(f"\n{note}", style=to_hex(theme.muted))
     return text
@@ -69,8 +72,8 @@ class QuitScreen(Dialog):
 
     def __init__(self, question: str, theme: Theme) -> None:
         super().__init__()
-        key = f"bold {to_hex(theme.key)}"
-        self._text = Text.assemble((question, to_hex(theme.text)), "\n\n", ("y", key), " quit    ", ("n", key), " go on")
+        key, ink = f"bold {to_hex(theme.key)}", to_hex(theme.text)
+        self._text = Text.assemble((question, ink), "\n\n", ("y", key), " quit    ", ("n", key), " go on")
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:

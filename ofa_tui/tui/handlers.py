@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.widgets import Input
 
@@ -44,251 +46,278 @@ def feed_recorder(app: OfaApp, snapshot: Snapshot) -> None:
 
 
 class Handlers:
-    """Mixed into the app; only its methods here are reached by keys."""
+    """The actions' methods, over the app they act on."""
 
-    def perform(self: Any, name: str) -> None:
+    def __init__(self, app: OfaApp) -> None:
+        self._app = app
+
+    def perform(self, name: str) -> None:
         """Does the action called `name`."""
         getattr(self, f"do_{name}")()
 
     # --- run ------------------------------------------------------------------------------------------------
 
-    def do_pause(self: Any) -> None:
-        pause = self.model.state != "paused"
-        self.engine.pause(pause)
-        self.say("paused: space goes on" if pause else "going on")
+    def do_pause(self) -> None:
+        app = self._app
+        pause = app.model.state != "paused"
+        app.engine.pause(pause)
+        app.say("paused: space goes on" if pause else "going on")
 
-    def _move_sm(self: Any, source: int, target: int) -> None:
+    def _move_sm(self, source: int, target: int) -> None:
         """Moves the last SM of `source` (the first, on the way back to training) to `target`."""
-        found = [int(sm) for sm in (self.model.roles == source).nonzero()[0]]
+        app = self._app
+        found = [int(sm) for sm in (app.model.roles == source).nonzero()[0]]
         names = abi.ROLES
         if not found:
-            self.say(f"no SM has the role {names[source]}", error=True)
+            app.say(f"no SM has the role {names[source]}", error=True)
             return
         sm = found[0] if target == abi.TRAIN else found[-1]
-        if self.post(Event("set_role", "step", target=sm, args=(target,))):
-            self.say(f"SM {sm}: {names[source]} → {names[target]}, at its next task boundary")
+        if app.post(Event("set_role", "step", target=sm, args=(target,))):
+            app.say(f"SM {sm}: {names[source]} → {names[target]}, at its next task boundary")
 
-    def do_train_to_serve(self: Any) -> None:
+    def do_train_to_serve(self) -> None:
         self._move_sm(abi.TRAIN, abi.SERVE)
 
-    def do_serve_to_train(self: Any) -> None:
+    def do_serve_to_train(self) -> None:
         self._move_sm(abi.SERVE, abi.TRAIN)
 
-    def do_train_to_doom(self: Any) -> None:
-        if self.engine.info.games:
+    def do_train_to_doom(self) -> None:
+        app = self._app
+        if app.engine.info.games:
             self._move_sm(abi.TRAIN, abi.DOOM)
 
-    def do_doom_to_train(self: Any) -> None:
-        if self.engine.info.games:
+    def do_doom_to_train(self) -> None:
+        app = self._app
+        if app.engine.info.games:
             self._move_sm(abi.DOOM, abi.TRAIN)
 
-    def do_prompt(self: Any) -> None:
-        self.prompting = True
-        prompt = self.query_one("#prompt", Input)
+    def do_prompt(self) -> None:
+        app = self._app
+        app.prompting = True
+        prompt = app.query_one("#prompt", Input)
         prompt.display = True
         prompt.focus()
-        self.relayout()
+        app.relayout()
 
-    def close_prompt(self: Any) -> None:
-        self.prompting = False
-        prompt = self.query_one("#prompt", Input)
+    def close_prompt(self) -> None:
+        app = self._app
+        app.prompting = False
+        prompt = app.query_one("#prompt", Input)
         prompt.value = ""
         prompt.display = False
-        self.screen.set_focus(None)
-        self.relayout()
+        app.screen.set_focus(None)
+        app.relayout()
 
-    def do_record(self: Any) -> None:
-        if self.options.recorder is None:
+    def do_record(self) -> None:
+        app = self._app
+        if app.options.recorder is None:
             return
-        if self.recorder is not None:
-            recorder, self.recorder = self.recorder, None
+        if app.recorder is not None:
+            recorder, app.recorder = app.recorder, None
             try:
                 recorder.close()
-                self.say("recording closed")
+                app.say("recording closed")
             except (OfaError, OSError) as error:
-                self.say(f"recording: {error}", error=True)
+                app.say(f"recording: {error}", error=True)
         else:
             try:
-                self.recorder = self.options.recorder()
-                self.say("recording")
+                app.recorder = app.options.recorder()
+                app.say("recording")
             except (OfaError, OSError) as error:
-                self.say(f"cannot record: {error}", error=True)
-        self.panes["header"].repaint()
+                app.say(f"cannot record: {error}", error=True)
+        app.panes["header"].repaint()
 
     # --- Doom -----------------------------------------------------------------------------------------------
 
-    def _set_behaviour(self: Any, index: int) -> bool:
-        return bool(self.post(Event("behaviour", "tic", args=(index,))))
+    def _set_behaviour(self, index: int) -> bool:
+        app = self._app
+        return bool(app.post(Event("behaviour", "tic", args=(index,))))
 
-    def do_explore(self: Any) -> None:
-        if self.engine.info.games and "explore" in self.behaviours:
-            self._set_behaviour(self.behaviours.index("explore"))
-            self.say("the scripted player explores")
+    def do_explore(self) -> None:
+        app = self._app
+        if app.engine.info.games and "explore" in app.behaviours:
+            self._set_behaviour(app.behaviours.index("explore"))
+            app.say("the scripted player explores")
 
-    def do_manual(self: Any) -> None:
-        if not self.engine.info.games or self.model.frame is None:
+    def do_manual(self) -> None:
+        app = self._app
+        if not app.engine.info.games or app.model.frame is None:
             return
-        self.behaviour_before = int(self.model.frame.status["behaviour"])
-        if "manual" in self.behaviours and not self._set_behaviour(self.behaviours.index("manual")):
+        app.behaviour_before = int(app.model.frame.status["behaviour"])
+        if "manual" in app.behaviours and not self._set_behaviour(app.behaviours.index("manual")):
             return
-        self.playing = True
-        self.holds = manual.KeyHolds()
-        self._sent_command = manual.TicCommand()
-        self.say("you play: WASD and arrows, f fires, Enter uses, digits choose weapons, Esc gives the controls back")
-        self.repaint_all()
+        app.playing = True
+        app.holds = manual.KeyHolds()
+        app.sent_command = manual.TicCommand()
+        app.say("you play: WASD and arrows, f fires, Enter uses, digits choose weapons, Esc gives the controls back")
+        app.repaint_all()
 
-    def give_controls_back(self: Any) -> None:
-        self.playing = False
-        self.holds.release_all()
-        self._send_controls(time.monotonic())
-        back = self.behaviour_before
-        if back < len(self.behaviours) and self.behaviours[back] == "manual":
+    def give_controls_back(self) -> None:
+        app = self._app
+        app.playing = False
+        app.holds.release_all()
+        app.send_controls(time.monotonic())
+        back = app.behaviour_before
+        if back < len(app.behaviours) and app.behaviours[back] == "manual":
             back = 0
         self._set_behaviour(back)
-        self.say(f"the scripted player has the controls ({self.behaviours[back]})")
-        self.repaint_all()
+        app.say(f"the scripted player has the controls ({app.behaviours[back]})")
+        app.repaint_all()
 
     # --- panes ----------------------------------------------------------------------------------------------
 
-    def _zoom(self: Any, pane: str) -> None:
-        if self.kind is SizeClass.SINGLE:
-            self.zoom = None
-            self.active = pane
+    def _zoom(self, pane: str) -> None:
+        app = self._app
+        if app.kind is SizeClass.SINGLE:
+            app.zoom = None
+            app.active = pane
         else:
-            self.zoom = None if self.zoom == pane else pane
-            self.active = pane
-        self.relayout()
+            app.zoom = None if app.zoom == pane else pane
+            app.active = pane
+        app.relayout()
 
-    def do_zoom_doom(self: Any) -> None:
+    def do_zoom_doom(self) -> None:
         self._zoom("doom")
 
-    def do_zoom_sms(self: Any) -> None:
+    def do_zoom_sms(self) -> None:
         self._zoom("sms")
 
-    def do_zoom_loss(self: Any) -> None:
+    def do_zoom_loss(self) -> None:
         self._zoom("loss")
 
-    def do_zoom_serve(self: Any) -> None:
+    def do_zoom_serve(self) -> None:
         self._zoom("serve")
 
-    def do_zoom_player(self: Any) -> None:
+    def do_zoom_player(self) -> None:
         self._zoom("player")
 
-    def _arrow(self: Any, dx: int, dy: int) -> None:
-        if self.active == "sms":
-            box = self._sms_box
-            count = self.model.info.n_sms
+    def _arrow(self, dx: int, dy: int) -> None:
+        app = self._app
+        if app.active == "sms":
+            box = app.sms_box
+            count = app.model.info.n_sms
             plan = sms.plan_cells(count, box.width, box.height)
-            self.selected_sm = sms.moved(plan, count, self.selected_sm, dx, dy)
-            self.panes["sms"].repaint()
-        elif self.active == "loss" and self.model.losses.count:
-            first, last = float(self.model.losses.steps[0]), float(self.model.losses.steps[-1])
+            app.selected_sm = sms.moved(plan, count, app.selected_sm, dx, dy)
+            app.panes["sms"].repaint()
+        elif app.active == "loss" and app.model.losses.count:
+            first, last = float(app.model.losses.steps[0]), float(app.model.losses.steps[-1])
             if dx:
-                self.plot = self.plot.panned(dx / 4, first, last)
+                app.plot = app.plot.panned(dx / 4, first, last)
             else:
-                self.plot = self.plot.zoomed(2.0 if dy > 0 else 0.5, first, last)
-            self.panes["loss"].repaint()
+                app.plot = app.plot.zoomed(2.0 if dy > 0 else 0.5, first, last)
+            app.panes["loss"].repaint()
 
-    def do_left(self: Any) -> None:
+    def do_left(self) -> None:
         self._arrow(-1, 0)
 
-    def do_right(self: Any) -> None:
+    def do_right(self) -> None:
         self._arrow(1, 0)
 
-    def do_up(self: Any) -> None:
+    def do_up(self) -> None:
         self._arrow(0, -1)
 
-    def do_down(self: Any) -> None:
+    def do_down(self) -> None:
         self._arrow(0, 1)
 
-    def do_choose(self: Any) -> None:
-        if self.active != "sms":
+    def do_choose(self) -> None:
+        app = self._app
+        if app.active != "sms":
             return
-        sm = self.selected_sm
-        if sm is None or sm >= len(self.model.roles):
-            self.say("select an SM with the arrow keys first")
+        sm = app.selected_sm
+        if sm is None or sm >= len(app.model.roles):
+            app.say("select an SM with the arrow keys first")
             return
-        roles = [abi.TRAIN, abi.SERVE, *([abi.DOOM] if self.engine.info.games else []), abi.IDLE]
+        roles = [abi.TRAIN, abi.SERVE, *([abi.DOOM] if app.engine.info.games else []), abi.IDLE]
 
         def chosen(role: object) -> None:
-            if isinstance(role, int) and self.post(Event("set_role", "step", target=sm, args=(role,))):
-                self.say(f"SM {sm} → {abi.ROLES[role]}, at its next task boundary")
+            if isinstance(role, int) and app.post(Event("set_role", "step", target=sm, args=(role,))):
+                app.say(f"SM {sm} → {abi.ROLES[role]}, at its next task boundary")
 
-        self.push_screen(RoleScreen(sm, int(self.model.roles[sm]), roles, self.colours), chosen)
+        app.push_screen(RoleScreen(sm, int(app.model.roles[sm]), roles, app.colours), chosen)
 
-    def do_back(self: Any) -> None:
+    def do_back(self) -> None:
         """Undoes the nearest of: prompt, selection, loss window, zoom."""
-        if self.prompting:
+        app = self._app
+        if app.prompting:
             self.close_prompt()
-        elif self.active == "sms" and self.selected_sm is not None:
-            self.selected_sm = None
-            self.repaint_all()
-        elif self.active == "loss" and self.plot.span:
-            self.plot = replace(self.plot, span=0.0, end=0.0)
-            self.repaint_all()
-        elif self.zoom:
-            self.zoom = None
-            self.relayout()
+        elif app.active == "sms" and app.selected_sm is not None:
+            app.selected_sm = None
+            app.repaint_all()
+        elif app.active == "loss" and app.plot.span:
+            app.plot = replace(app.plot, span=0.0, end=0.0)
+            app.repaint_all()
+        elif app.zoom:
+            app.zoom = None
+            app.relayout()
 
     # --- view -----------------------------------------------------------------------------------------------
 
-    def do_log_y(self: Any) -> None:
-        self.plot = replace(self.plot, log=not self.plot.log)
-        self.panes["loss"].repaint()
+    def do_log_y(self) -> None:
+        app = self._app
+        app.plot = replace(app.plot, log=not app.plot.log)
+        app.panes["loss"].repaint()
 
-    def do_gamma(self: Any) -> None:
-        self.gamma_step = (self.gamma_step + 1) % len(GAMMAS)
-        self.say(f"gamma {1 / GAMMAS[self.gamma_step]:.2g}")
-        self.panes["doom"].repaint()
+    def do_gamma(self) -> None:
+        app = self._app
+        app.gamma_step = (app.gamma_step + 1) % len(GAMMAS)
+        app.say(f"gamma {1 / GAMMAS[app.gamma_step]:.2g}")
+        app.panes["doom"].repaint()
 
-    def do_theme(self: Any) -> None:
-        names = list(self.themes)
-        self.use_theme(names[(names.index(self.colours.name) + 1) % len(names)])
+    def do_theme(self) -> None:
+        app = self._app
+        names = list(app.themes)
+        self.use_theme(names[(names.index(app.colours.name) + 1) % len(names)])
 
-    def use_theme(self: Any, name: str) -> None:
-        self.colours = self.themes[name]
-        self._apply_theme()
-        self.say(f"theme {name}")
-        self.repaint_all(everything=True)
+    def use_theme(self, name: str) -> None:
+        app = self._app
+        app.colours = app.themes[name]
+        app.apply_theme()
+        app.say(f"theme {name}")
+        app.repaint_all(everything=True)
 
     # --- program --------------------------------------------------------------------------------------------
 
-    def _save(self: Any, save: Any) -> None:
+    def _save(self, save: Callable[[OfaApp], Path]) -> None:
+        app = self._app
         try:
-            self.say(f"saved {save(self)}")
+            app.say(f"saved {save(app)}")
         except OSError as error:
-            self.say(f"cannot save a screenshot in {self.options.screenshots}: {error.strerror}", error=True)
+            app.say(f"cannot save a screenshot in {app.options.screenshots}: {error.strerror}", error=True)
 
-    def do_screenshot(self: Any) -> None:
+    def do_screenshot(self) -> None:
         self._save(save_png)
 
-    def do_screenshot_svg(self: Any) -> None:
+    def do_screenshot_svg(self) -> None:
         self._save(save_svg)
 
-    def do_help(self: Any) -> None:
+    def do_help(self) -> None:
+        app = self._app
         notes = []
-        if self.engine.info.games:
+        if app.engine.info.games:
             notes.append("While you play: WASD and arrows move and turn, f or space fires, Enter uses, 1-7 choose")
             notes.append("weapons, l latches keys (press again to release), Esc gives the controls back.")
         notes.append("A slow link? ssh -C sends about an eighth.")
-        self.push_screen(HelpScreen([a for a in self.actions if self.available(a)], self.colours, notes))
+        app.push_screen(HelpScreen([a for a in app.actions if app.available(a)], app.colours, notes))
 
-    def do_palette(self: Any) -> None:
-        self.action_command_palette()
+    def do_palette(self) -> None:
+        app = self._app
+        app.action_command_palette()
 
-    def do_quit(self: Any) -> None:
-        if self.model.finished:
+    def do_quit(self) -> None:
+        app = self._app
+        if app.model.finished:
             self.leave()
             return
-        steps = self.model.snapshot.steps_done if self.model.snapshot else 0
-        question = f"Step {steps:,} of {self.engine.info.steps:,}. Stop this run?"
-        self.push_screen(QuitScreen(question, self.colours), lambda answer: self.leave() if answer else None)
+        steps = app.model.snapshot.steps_done if app.model.snapshot else 0
+        question = f"Step {steps:,} of {app.engine.info.steps:,}. Stop this run?"
+        app.push_screen(QuitScreen(question, app.colours), lambda answer: self.leave() if answer else None)
 
-    def do_quit_now(self: Any) -> None:
+    def do_quit_now(self) -> None:
         self.leave()
 
-    def leave(self: Any) -> None:
+    def leave(self) -> None:
         """Ends the app with the run's exit code: 3 after an abort, else 0."""
-        if self.recorder is not None:
+        app = self._app
+        if app.recorder is not None:
             self.do_record()
-        self.exit(3 if self.model.state == "aborted" else 0, return_code=3 if self.model.state == "aborted" else 0)
+        app.exit(3 if app.model.state == "aborted" else 0, return_code=3 if app.model.state == "aborted" else 0)

@@ -14,6 +14,7 @@ from rich.color import ColorType
 
 from ofa_tui import locations
 from ofa_tui.tui.colour import xterm_palette
+from ofa_tui.tui.encode import QUADRANTS
 from ofa_tui.tui.grid import BOLD, Grid
 
 if TYPE_CHECKING:
@@ -97,8 +98,7 @@ def _block_mask(code: int, mask: np.ndarray) -> np.ndarray | None:
     elif code == 0x2590:
         mask[:, centre:] = 255
     elif code >= 0x2596:
-        quarters = {0x2596: 4, 0x2597: 8, 0x2598: 1, 0x2599: 13, 0x259A: 9, 0x259B: 7, 0x259C: 11, 0x259D: 2, 0x259E: 6, 0x259F: 14}
-        lit = quarters[code]
+        lit = QUADRANTS.tolist().index(code)
         for bit, (rows, columns) in enumerate(
             [
                 (slice(0, middle), slice(0, centre)),

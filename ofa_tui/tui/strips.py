@@ -71,7 +71,7 @@ class EncodedStrip(Strip):
         return [self] if cuts == [self._grid.width] else super().divide(cuts)
 
     @property
-    def _segments(self) -> list[Segment]:  # type: ignore[override]
+    def _segments(self) -> list[Segment]:
         if self._made is None:
             self._made = row_segments(self._grid, self._row)
         return self._made

@@ -25,7 +25,10 @@ STORY = (
 def test_palette() -> np.ndarray:
     """u1 [256, 3]: greys, browns, reds, greens, blues, each a ramp of 32 or more."""
     palette = np.zeros((256, 3), np.uint8)
-    hues = ((1, 1, 1), (1, 0.75, 0.5), (1, 0.2, 0.15), (0.4, 0.9, 0.3), (0.3, 0.4, 1), (1, 0.9, 0.3), (0.7, 0.5, 0.35), (0.5, 0.55, 0.6))
+    hues = (
+        (1, 1, 1), (1, 0.75, 0.5), (1, 0.2, 0.15), (0.4, 0.9, 0.3),
+        (0.3, 0.4, 1), (1, 0.9, 0.3), (0.7, 0.5, 0.35), (0.5, 0.55, 0.6),
+    )  # fmt: skip
     for index, hue in enumerate(hues):
         ramp = np.linspace(8, 250, 32)[:, None] * np.array(hue)
         palette[index * 32 : index * 32 + 32] = ramp.astype(np.uint8)
@@ -228,9 +231,9 @@ class FakeEngine:
         out = []
         for index in range(max(self._tokens, target - 400), target):
             story, position = divmod(index, len(pieces))
-            out.append(
-                ServedToken(index, index % 1024, pieces[position], self._steps, story, position, False, position == 0, index / 40)
-            )
+            first, second = position == 0, index / 40
+            text, version = pieces[position], self._steps
+            out.append(ServedToken(index, index % 1024, text, version, story, position, False, first, second))
         self._tokens = max(self._tokens, target)
         return out
 
@@ -243,7 +246,8 @@ class FakeEngine:
         self._frames = target
         status = np.zeros(1, abi.DOOM_STATUS)[0]
         status["tic"], status["seed"], status["episode"], status["map"] = target, 7, 1, 1
-        status["health"], status["weapon"], status["kills"], status["total_kills"] = 70 + int(25 * math.sin(seconds / 3)), 1, 3, 24
+        status["health"] = 70 + int(25 * math.sin(seconds / 3))
+        status["weapon"], status["kills"], status["total_kills"] = 1, 3, 24
         status["ammo"][0], status["x"], status["y"], status["angle"] = 45, 1056 << 16, -3616 << 16, 0x41000000
         status["sectors_seen"], status["sectors_total"] = 34, 120
         status["render_ns"], status["think_ns"], status["behaviour"] = 410_000, 200_000, self._behaviour

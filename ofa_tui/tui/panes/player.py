@@ -104,9 +104,8 @@ def _paint_behaviour(
 
 def _paint_place(grid: Grid, x: int, y: int, width: int, status: np.void, theme: Theme) -> None:
     position = f"x {int(status['x']) >> 16:,} y {int(status['y']) >> 16:,}"
-    text = (
-        f"seed {int(status['seed'])} · tic {int(status['tic']):,} · {position} ang {angle_degrees(int(status['angle']))}°"
-    )
+    angle = angle_degrees(int(status["angle"]))
+    text = f"seed {int(status['seed'])} · tic {int(status['tic']):,} · {position} ang {angle}°"
     grid.text(x, y, text, theme.muted, limit=width)
 
 

@@ -66,10 +66,7 @@ def moved(plan: CellPlan, count: int, selected: int | None, dx: int, dy: int) ->
     """Selection after an arrow key."""
     if selected is None:
         return 0
-    if plan.style == "list":
-        step = dx * plan.rows + dy
-    else:
-        step = dx + dy * plan.columns
+    step = dx * plan.rows + dy if plan.style == "list" else dx + dy * plan.columns
     target = selected + step
     return target if 0 <= target < count else selected
 
@@ -78,12 +75,13 @@ def legend(model: RunModel, theme: Theme, *, short: bool = False) -> list[tuple[
     pieces: list[tuple[str, int]] = []
     counts = model.role_counts()
     for role, name in ((abi.TRAIN, "train"), (abi.SERVE, "serve"), (abi.DOOM, "doom"), (abi.IDLE, "idle")):
-        if not counts[role] and (role == abi.IDLE or short):
+        if (role == abi.IDLE and (short or not counts[role])) or (short and not counts[role]):
             continue
         if short:
             pieces.append((f" {_LETTERS[role]}{counts[role]}", theme.role_text(role)))
         else:
-            pieces += [("  ■ " if pieces else "■ ", theme.role(role) if role else theme.muted), (f"{name} ", theme.muted)]
+            hue = theme.role(role) if role else theme.muted
+            pieces += [("  ■ " if pieces else "■ ", hue), (f"{name} ", theme.muted)]
             pieces.append((f"{counts[role]}", theme.text))
     return pieces
 
@@ -258,7 +256,8 @@ def _paint_detail(grid: Grid, box: Box, model: RunModel, theme: Theme, sm: int) 
     x = grid.text(x, box.y + 1, f"  {task_line(model, sm)}", theme.text, limit=box.x + box.width - x)
     status = model.snapshot.sms[sm] if model.snapshot and model.snapshot.sms is not None else None
     if status is not None:
-        text = f"{int(status['tasks_done']):,} tasks done · {int(status['wait_ns']) / 1e9:.1f} s waiting · Enter changes its role"
+        done, waiting = int(status["tasks_done"]), int(status["wait_ns"]) / 1e9
+        text = f"{done:,} tasks done · {waiting:.1f} s waiting · Enter changes its role"
         grid.text(box.x + 1, box.y + 2, text, theme.muted, limit=box.width - 1)
     rows = box.height - 3
     for row, (name, share) in enumerate(top_families(model, sm, rows)):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ofa_tui.tui.actions import Action
+from ofa_tui.tui.colour import blend
 from ofa_tui.tui.draw import duration, short, sparkline
 from ofa_tui.tui.grid import Grid
 from ofa_tui.tui.layout import SizeClass
@@ -161,12 +162,16 @@ def paint_tiles(grid: Grid, model: RunModel, theme: Theme, kind: SizeClass) -> N
         if wide:
             grid.text(x + 1, 0, tile.unit, theme.muted, limit=max(0, left + room - x - 1))
         history = model.history.get(tile.key, ())
+        colour = blend(tile.colour, theme.panel, 0.2)
         if tile.label != "weights":
-            sparkline(grid, left, 1, list(history), room, tile.colour, zero=tile.key not in ("loss", HELD_OUT_TILE))
+            values = list(history)[-room:]
+            falling = tile.key in ("loss", HELD_OUT_TILE)
+            top = None if falling or not values else 1.3 * max(values)
+            sparkline(grid, left, 1, values, room, colour, zero=not falling, top=top)
         else:
             share = model.snapshot.steps_done / model.info.steps if model.snapshot and model.info.steps else 0
             grid.text(left, 1, "▁" * room, theme.idle)
-            grid.text(left, 1, "▁" * round(min(1.0, share) * room), tile.colour)
+            grid.text(left, 1, "▁" * round(min(1.0, share) * room), colour)
 
 
 def paint_footer(grid: Grid, theme: Theme, actions: Iterable[Action], message: Sequence[tuple[str, int]] = ()) -> None:
