@@ -35,13 +35,59 @@ OFA_INLINE void multiply_backward(Block& block, const TaskContext& ctx, const Ep
                       block.scratch<float>(), epilogue);
 }
 
-// Stores outputs as they are.
+// The epilogues. Their outputs are usually in no cache near the core, so that a store would wait for its line.
 struct Store {
-    Matrix<float> out;
+    Matrix<float> y;
 
+    OFA_INLINE void prefetch(int i, int j) const { tile::prefetch_write(y.row(i) + j); }
     OFA_INLINE void operator()(int i, int j, const float* values, int count) const {
-        float* const OFA_RESTRICT to = out.row(i) + j;
+        float* const OFA_RESTRICT to = y.row(i) + j;
         for (int c = 0; c < count; ++c) to[c] = values[c];
+    }
+};
+
+struct StoreWithSkip {
+    Matrix<float> skip, y;
+
+    OFA_INLINE void prefetch(int i, int j) const {
+        tile::prefetch_read(skip.row(i) + j);
+        tile::prefetch_write(y.row(i) + j);
+    }
+    OFA_INLINE void operator()(int i, int j, const float* values, int count) const {
+        const float* const OFA_RESTRICT from = skip.row(i) + j;
+        float* const OFA_RESTRICT to = y.row(i) + j;
+        for (int c = 0; c < count; ++c) to[c] = from[c] + values[c];
+    }
+};
+
+struct StoreGelu {
+    Matrix<float> u, a;
+
+    OFA_INLINE void prefetch(int i, int j) const {
+        tile::prefetch_write(u.row(i) + j);
+        tile::prefetch_write(a.row(i) + j);
+    }
+    OFA_INLINE void operator()(int i, int j, const float* values, int count) const {
+        float* const OFA_RESTRICT u_row = u.row(i) + j;
+        float* const OFA_RESTRICT a_row = a.row(i) + j;
+        for (int c = 0; c < count; ++c) {
+            u_row[c] = values[c];
+            a_row[c] = math::gelu(values[c]);
+        }
+    }
+};
+
+struct StoreThroughGelu {
+    Matrix<float> u, du;
+
+    OFA_INLINE void prefetch(int i, int j) const {
+        tile::prefetch_read(u.row(i) + j);
+        tile::prefetch_write(du.row(i) + j);
+    }
+    OFA_INLINE void operator()(int i, int j, const float* values, int count) const {
+        const float* const OFA_RESTRICT u_row = u.row(i) + j;
+        float* const OFA_RESTRICT du_row = du.row(i) + j;
+        for (int c = 0; c < count; ++c) du_row[c] = values[c] * math::gelu_derivative(u_row[c]);
     }
 };
 
@@ -50,24 +96,11 @@ OFA_OP void op_matmul(Block& block, const TaskContext& ctx) {
 }
 
 OFA_OP void op_matmul_residual(Block& block, const TaskContext& ctx) {
-    const Matrix<float> skip = tile_of(ctx, 2), y = tile_of(ctx, 3);
-    multiply_forward(block, ctx, [=](int i, int j, const float* values, int count) {
-        const float* const OFA_RESTRICT from = skip.row(i) + j;
-        float* const OFA_RESTRICT to = y.row(i) + j;
-        for (int c = 0; c < count; ++c) to[c] = from[c] + values[c];
-    });
+    multiply_forward(block, ctx, StoreWithSkip{tile_of(ctx, 2), tile_of(ctx, 3)});
 }
 
 OFA_OP void op_matmul_gelu(Block& block, const TaskContext& ctx) {
-    const Matrix<float> u = tile_of(ctx, 2), a = tile_of(ctx, 3);
-    multiply_forward(block, ctx, [=](int i, int j, const float* values, int count) {
-        float* const OFA_RESTRICT u_row = u.row(i) + j;
-        float* const OFA_RESTRICT a_row = a.row(i) + j;
-        for (int c = 0; c < count; ++c) {
-            u_row[c] = values[c];
-            a_row[c] = math::gelu(values[c]);
-        }
-    });
+    multiply_forward(block, ctx, StoreGelu{tile_of(ctx, 2), tile_of(ctx, 3)});
 }
 
 OFA_OP void op_matmul_dx(Block& block, const TaskContext& ctx) {
@@ -75,12 +108,7 @@ OFA_OP void op_matmul_dx(Block& block, const TaskContext& ctx) {
 }
 
 OFA_OP void op_matmul_dx_gelu(Block& block, const TaskContext& ctx) {
-    const Matrix<float> u = tile_of(ctx, 2), du = tile_of(ctx, 3);
-    multiply_backward(block, ctx, [=](int i, int j, const float* values, int count) {
-        const float* const OFA_RESTRICT u_row = u.row(i) + j;
-        float* const OFA_RESTRICT du_row = du.row(i) + j;
-        for (int c = 0; c < count; ++c) du_row[c] = values[c] * math::gelu_derivative(u_row[c]);
-    });
+    multiply_backward(block, ctx, StoreThroughGelu{tile_of(ctx, 2), tile_of(ctx, 3)});
 }
 
 OFA_OP void op_matmul_dw(Block& block, const TaskContext& ctx) {

@@ -27,6 +27,7 @@ constexpr int LANES = 4, PANEL_VECTORS = 2, BLOCK_ROWS = 6;  // 16 registers
 #define OFA_INTERLEAVE_HIGH 2, 6, 3, 7
 #endif
 constexpr int PANEL = LANES * PANEL_VECTORS;
+constexpr int CACHE_LINE = 16;  // floats
 
 // The sums of MAX_ROWS x MAX_COLUMNS outputs are kept while k advances in steps of MAX_DEPTH: a packed panel
 // of that depth fits the L1 cache; the sums, and the rows of x, fit the L2 cache.
@@ -42,6 +43,14 @@ typedef float UnalignedVector
 
 OFA_INLINE Vector load(const float* p) { return *reinterpret_cast<const UnalignedVector*>(p); }
 OFA_INLINE void store(float* p, Vector v) { *reinterpret_cast<UnalignedVector*>(p) = v; }
+
+// Announces the use of the PANEL floats from p on.
+OFA_INLINE void prefetch_read(const float* p) {
+    for (int i = 0; i < PANEL; i += CACHE_LINE) __builtin_prefetch(p + i, 0);
+}
+OFA_INLINE void prefetch_write(const float* p) {
+    for (int i = 0; i < PANEL; i += CACHE_LINE) __builtin_prefetch(p + i, 1);
+}
 
 // Transposes LANES rows of LANES floats. Interleaving the first half of the rows with the second half rotates
 // the bits of an element's (row, column) by one place; after log2(LANES) rounds row and column have changed
@@ -128,9 +137,9 @@ OFA_INLINE void multiply_rows(int rows, int depth, const float* x, int64_t pitch
     }
 }
 
-// At most MAX_ROWS x MAX_COLUMNS outputs.
+// The at most MAX_ROWS x MAX_COLUMNS outputs from (row0, col0) on; x and w start there.
 template <bool TRANSPOSE_X, bool TRANSPOSE_W, class Epilogue>
-OFA_INLINE void multiply_part(int m, int n, int depth, Source x, Source w, float* scratch,
+OFA_INLINE void multiply_part(int row0, int col0, int m, int n, int depth, Source x, Source w, float* scratch,
                               const Epilogue& epilogue) {
     float* const panel = scratch;
     float* const packed_x = panel + MAX_DEPTH * PANEL;
@@ -151,14 +160,16 @@ OFA_INLINE void multiply_part(int m, int n, int depth, Source x, Source w, float
                 end = begin + usual_rows + (block < larger_blocks ? 1 : 0);
                 const Source a = TRANSPOSE_X ? Source{packed_x + begin, PACKED_PITCH} : x.from(begin, k0);
                 float* const sums = all_sums + n0 * MAX_ROWS + begin * PANEL;
+                if constexpr (requires { epilogue.prefetch(0, 0); })
+                    for (int i = begin; last && i < end; ++i) epilogue.prefetch(row0 + i, col0 + n0);
                 multiply_rows<BLOCK_ROWS, TRANSPOSE_X>(end - begin, part, a.data, a.pitch, panel, sums, first);
                 if (!last) continue;
                 for (int i = begin; i < end; ++i) {
                     const float* const row = sums + (i - begin) * PANEL;
                     if (columns == PANEL)
-                        epilogue(i, n0, row, PANEL);  // a constant count, so that the compiler unrolls the epilogue
+                        epilogue(row0 + i, col0 + n0, row, PANEL);  // a constant count: a loop that is unrolled
                     else
-                        epilogue(i, n0, row, columns);
+                        epilogue(row0 + i, col0 + n0, row, columns);
                 }
             }
         }
@@ -172,9 +183,9 @@ OFA_INLINE void multiply(Block& /*block*/, int m, int n, int depth, Source x, So
     for (int m0 = 0; m0 < m; m0 += MAX_ROWS)
         for (int n0 = 0; n0 < n; n0 += MAX_COLUMNS)
             multiply_part<TRANSPOSE_X, TRANSPOSE_W>(
-                smaller(MAX_ROWS, m - m0), smaller(MAX_COLUMNS, n - n0), depth,
+                m0, n0, smaller(MAX_ROWS, m - m0), smaller(MAX_COLUMNS, n - n0), depth,
                 TRANSPOSE_X ? x.from(0, m0) : x.from(m0, 0), TRANSPOSE_W ? w.from(n0, 0) : w.from(0, n0), scratch,
-                [&](int i, int j, const float* values, int count) { epilogue(m0 + i, n0 + j, values, count); });
+                epilogue);
 }
 
 #undef OFA_INTERLEAVE_LOW

@@ -4,10 +4,11 @@
 //   multiply_nn   out[i, j] = sum_k x[i, k] w[k, j]       backward:  dx = dy w
 //   multiply_tn   out[i, j] = sum_k x[k, i] w[k, j]       backward:  dw = dy^T x
 //
-// `epilogue(i, j, values, count)` is called once for every output: values[0 .. count) are outputs (i, j .. j
-// + count). `scratch` holds SCRATCH_FLOATS floats, aligned to 64 bytes. No barrier follows. Every output is
-// one chain of multiply-adds in the order of k: its bits depend neither on the shape of the product it is
-// part of nor on the thread that computes it.
+// `epilogue(i, j, values, count)` is called once for every output: values[0 .. count) are outputs (i, j) to
+// (i, j + count - 1). It may also have `prefetch(i, j)`, which announces such a call. `scratch` holds
+// SCRATCH_FLOATS floats, aligned to 64 bytes. No barrier follows.
+// Every output is one chain of multiply-adds in the order of k: its bits depend neither on the shape of the
+// product it is part of nor on the thread that computes it.
 #pragma once
 
 #if defined(__CUDACC__)
