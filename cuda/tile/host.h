@@ -74,7 +74,7 @@ OFA_INLINE void transpose_square(const float* in, int64_t in_pitch, float* out, 
 }
 
 // panel[k][j] = w[j][k] for j < n, zero for n <= j < PANEL.
-OFA_FUNCTION void pack_transposed(Source w, int n, int depth, float* panel) {
+OFA_NOINLINE void pack_transposed(Source w, int n, int depth, float* panel) {
     int j = 0;
     for (; j + LANES <= n; j += LANES) {
         const float* const in = w.data + j * w.pitch;
@@ -103,7 +103,7 @@ OFA_FUNCTION void pack_straight(Source in, int n, int depth, float* out, int64_t
 // sums[i][0 .. PANEL) += sum over k of x(i, k) panel[k] for R rows, or = where `first`. x(i, k) is x[i *
 // pitch + k], or x[k * pitch + i] where TRANSPOSE_X.
 template <int R, bool TRANSPOSE_X>
-OFA_FUNCTION void multiply_block(int depth, const float* x, int64_t pitch, const float* panel, float* sums,
+OFA_NOINLINE void multiply_block(int depth, const float* x, int64_t pitch, const float* panel, float* sums,
                                  bool first) {
     Vector c[R][PANEL_VECTORS];
     for (int i = 0; i < R; ++i)
