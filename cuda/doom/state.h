@@ -198,6 +198,7 @@ struct StatusBar {
     int32_t rampage_tics;       // of fire held down until the face shows it, -1 when up
     int32_t old_health, last_calc_pain, last_pain_health;
     uint8_t old_weapons[WEAPON_TYPES];
+    uint8_t first_weapons[WEAPON_TYPES];  // owned when the bar was last drawn afresh: level start, rebirth
     int32_t random;
 };
 

@@ -10,13 +10,27 @@ namespace render {
 OFA_INLINE void place(RenderScratch& s, const WadBlob& wad, int graphic, int x, int y) {
     const int32_t patch = at(wad, wad.graphics)[graphic];
     if (patch < 0 || s.n_patches == MAX_PATCHES) return;
-    s.patches[s.n_patches++] = {int16_t(patch), int16_t(x), int16_t(y)};
+    s.patches[s.n_patches++] = {int16_t(patch), int16_t(x), int16_t(y), 0, 0, SCREEN_WIDTH - 1, SCREEN_HEIGHT - 1};
 }
 
 OFA_INLINE const Patch* graphic_patch(const WadBlob& wad, int graphic) {
     const int32_t patch = at(wad, wad.graphics)[graphic];
     return patch < 0 ? nullptr : &at(wad, wad.patches)[patch];
 }
+// The part of a picture placed with `place` that lies in the outline of another one.
+OFA_INLINE void place_inside(RenderScratch& s, const WadBlob& wad, int graphic, int x, int y, int outline, int outline_x,
+                             int outline_y) {
+    const Patch* around = graphic_patch(wad, outline);
+    const int n = s.n_patches;
+    place(s, wad, graphic, x, y);
+    if (!around || n == s.n_patches) return;
+    PlacedPatch& placed = s.patches[n];
+    placed.left = int16_t(max(outline_x - around->left, 0));
+    placed.top = int16_t(max(outline_y - around->top, 0));
+    placed.right = int16_t(min(outline_x - around->left + around->width, SCREEN_WIDTH) - 1);
+    placed.bottom = int16_t(min(outline_y - around->top + around->height, SCREEN_HEIGHT) - 1);
+}
+
 OFA_INLINE int graphic_width(const WadBlob& wad, int graphic) {
     const Patch* patch = graphic_patch(wad, graphic);
     return patch ? patch->width : 0;
@@ -38,11 +52,13 @@ OFA_FUNCTION void draw_patch_columns(const WadBlob& wad, uint8_t* frame, const P
     const Patch& patch = at(wad, wad.patches)[placed.patch];
     const int left = placed.x - patch.left, top = placed.y - patch.top;
     const uint32_t* columns = at(wad, patch.columns);
-    for (int x = max(first, left); x <= min(last, left + patch.width - 1); ++x) {
+    first = max(max(first, left), placed.left);
+    last = min(min(last, left + patch.width - 1), placed.right);
+    for (int x = first; x <= last; ++x) {
         const uint8_t* post = bytes_at(wad, columns[x - left]);
         for (; post[0] != 255; post += post[1] + 4) {
             const int row = top + post[0];
-            const int begin = max(0, -row), end = min(post[1], SCREEN_HEIGHT - row);
+            const int begin = max(0, placed.top - row), end = min(post[1], placed.bottom + 1 - row);
             const uint8_t* OFA_RESTRICT source = post + 3;
             uint8_t* OFA_RESTRICT pixel = frame + row * SCREEN_WIDTH + x;
             for (int i = begin; i < end; ++i) pixel[i * SCREEN_WIDTH] = source[i];

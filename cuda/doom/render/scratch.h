@@ -125,8 +125,10 @@ struct PlaneSpan {
     uint8_t y, plane;
 };
 
+// A picture on the screen; only what lies in the rectangle shows.
 struct PlacedPatch {
     int16_t patch, x, y;
+    int16_t left, top, right, bottom;       // last column and row included
 };
 
 struct RenderScratch {

@@ -21,6 +21,20 @@ OFA_FUNCTION void place_percentage(RenderScratch& s, const WadBlob& wad, int x, 
     place_number(s, wad, GRAPHIC_STTNUM, x, BIG_Y, max(value, 0), BIG_DIGITS);
 }
 
+// Numbers of the weapons, yellow for those owned. A number that changes takes the bar, not the frame behind the
+// numbers, for its background.
+OFA_FUNCTION void place_arms(RenderScratch& s, const Game& game, const WadBlob& wad, const Player& player) {
+    place(s, wad, GRAPHIC_STARMS, ARMS_X, BAR_Y);
+    for (int i = 0; i < ARMS_NUMBERS; ++i) {
+        const int x = ARMS_NUMBER_X + i % 3 * ARMS_STEP_X, y = ARMS_NUMBER_Y + i / 3 * ARMS_STEP_Y;
+        const int weapon = WEAPON_PISTOL + i, grey = GRAPHIC_STGNUM + i + 2, yellow = GRAPHIC_STYSNUM + i + 2;
+        const bool owned = player.weapon_owned[weapon];
+        if (owned != bool(game.status_bar.first_weapons[weapon]))
+            place_inside(s, wad, GRAPHIC_STBAR, 0, BAR_Y, owned ? grey : yellow, x, y);
+        place(s, wad, owned ? yellow : grey, x, y);
+    }
+}
+
 OFA_FUNCTION void place_status_bar(RenderScratch& s, const Game& game, const WadBlob& wad) {
     const Player& player = game.players[game.viewed];
     place(s, wad, GRAPHIC_STBAR, 0, BAR_Y);
@@ -36,11 +50,7 @@ OFA_FUNCTION void place_status_bar(RenderScratch& s, const Game& game, const Wad
     place_percentage(s, wad, HEALTH_X, player.health);
     place_percentage(s, wad, ARMOR_X, player.armor);
 
-    place(s, wad, GRAPHIC_STARMS, ARMS_X, BAR_Y);
-    for (int i = 0; i < ARMS_NUMBERS; ++i) {
-        const int digits = player.weapon_owned[WEAPON_PISTOL + i] ? GRAPHIC_STYSNUM : GRAPHIC_STGNUM;
-        place(s, wad, digits + i + 2, ARMS_NUMBER_X + i % 3 * ARMS_STEP_X, ARMS_NUMBER_Y + i / 3 * ARMS_STEP_Y);
-    }
+    place_arms(s, game, wad, player);
     place(s, wad, GRAPHIC_STFACE + game.status_bar.face, FACE_X, BAR_Y);
     for (int i = 0; i < 3; ++i) {           // a skull hides the card of its colour
         const int y = KEY_Y + i * KEY_STEP_Y;

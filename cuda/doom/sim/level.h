@@ -30,7 +30,7 @@ OFA_FUNCTION void start_status_bar(Game& g, const Player& p) {
     StatusBar& s = g.status_bar;
     s.face = 0;
     s.old_health = -1;
-    for (int i = 0; i < WEAPON_TYPES; ++i) s.old_weapons[i] = p.weapon_owned[i];
+    for (int i = 0; i < WEAPON_TYPES; ++i) s.old_weapons[i] = s.first_weapons[i] = p.weapon_owned[i];
 }
 
 template <class W>
