@@ -34,7 +34,7 @@ class Action:
 FAMILIES = {
     "serve": "move one SM from train to serve, and back",
     "doom": "move one SM from train to Doom, and back",
-    "zoom": "maximise Doom, SMs, loss, serve, player; again to go back",
+    "zoom": "maximise Doom, SMs, loss, serve, player, and back",
     "arrows": "SM pane: select an SM · loss pane: pan and zoom",
 }
 """What the help screen says of each family."""

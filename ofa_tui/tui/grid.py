@@ -30,6 +30,7 @@ class Grid:
             return x
         end = self.width if limit < 0 else min(self.width, x + limit)
         codes = _codes(text)
+        whole = len(codes)
         if x < 0:
             codes = codes[-x:]
             x = 0
@@ -37,15 +38,22 @@ class Grid:
         stop = x + len(codes)
         if stop == x:
             return x
-        if stop == end and codes[-1] and end < self.width and self.char[y, end] == 0:
-            self.char[y, end] = SPACE
-        self.char[y, x:stop] = codes
+        row = self.char[y]
+        # Half of a wide character, ours or one written before, is shown as a blank.
+        cut = len(codes) < whole and cell_len(chr(int(codes[-1]) or SPACE)) == 2
+        if row[x] == 0 and x:
+            row[x - 1] = SPACE
+        if stop < self.width and row[stop] == 0:
+            row[stop] = SPACE
+        row[x:stop] = codes
+        if cut:
+            row[stop - 1] = SPACE
+        if row[x] == 0:
+            row[x] = SPACE
         self.fg[y, x:stop] = fg
         if bg is not None:
             self.bg[y, x:stop] = bg
         self.attr[y, x:stop] = BOLD if bold else 0
-        if len(text) > len(codes) and stop == end and cell_len(chr(int(codes[-1]) or SPACE)) == 2:
-            self.char[y, stop - 1] = SPACE
         return stop
 
     def fill(self, x: int, y: int, width: int, height: int, bg: int, fg: int | None = None) -> None:

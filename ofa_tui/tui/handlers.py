@@ -294,8 +294,10 @@ class Handlers:
         app = self._app
         notes = []
         if app.engine.info.games:
-            notes.append("While you play: WASD and arrows move and turn, f or space fires, Enter uses, 1-7 choose")
-            notes.append("weapons, l latches keys (press again to release), Esc gives the controls back.")
+            notes.append(
+                "While you play: WASD and arrows move and turn, f or space fires, Enter uses, 1-7 choose weapons, "
+                "l latches keys (press again to release), Esc gives the controls back."
+            )
         notes.append("A slow link? ssh -C sends about an eighth.")
         app.push_screen(HelpScreen([a for a in app.actions if app.available(a)], app.colours, notes))
 

@@ -29,14 +29,13 @@ _RAMP = np.array([ord(c) for c in " .:-=+*#%@"], np.uint32)
 
 def fit(columns: int, rows: int) -> tuple[int, int, int]:
     """Largest picture with the frame's shape in a pane: (columns, rows) in cells, and rows of the frame it shows."""
-    width = height = 1
     for source in (HEIGHT, VIEW_HEIGHT):
         shape = 3 / 8 * source / HEIGHT
         width = max(1, min(columns, int((rows + 0.5) / shape)))
         height = max(1, min(rows, round(width * shape)))
         if width >= FULL_COLUMNS:
-            return width, height, HEIGHT
-    return width, height, VIEW_HEIGHT
+            break
+    return width, height, source
 
 
 @lru_cache(maxsize=16)

@@ -1,15 +1,16 @@
-"""`python -m tests.tui.demo [--sms N] [--no-doom] ...`: the UI over the fake engine, in this terminal."""
+"""`python tests/tui/demo.py [--sms N] [--no-doom] ...`: the UI over the fake engine, in this terminal."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
+from fake_run import FakeEngine
+
 from ofa_tui.errors import OfaError
 from ofa_tui.tui import run_ui
 from ofa_tui.tui.colour import Depth
 from ofa_tui.tui.options import UiOptions
-from tests.tui.fake_engine import FakeEngine
 
 
 def main() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ofa_tui.tui.colour import blend
 from ofa_tui.tui.draw import draw_frame, sparkline
 from ofa_tui.tui.grid import Grid
 from ofa_tui.tui.layout import Frame
@@ -60,7 +61,7 @@ def paint_player(
         lambda y: _paint_keys(grid, inner.x, y, inner.width, status, theme),
         lambda y: _paint_behaviour(grid, inner.x, y, inner.width, status, theme, behaviour, playing, latch),
         lambda y: _paint_place(grid, inner.x, y, inner.width, status, theme),
-        lambda y: _paint_health(grid, inner.x, y, inner.width, model, theme),
+        lambda y: _paint_health(grid, inner.x, y, inner.width, inner.height - 3, model, theme),
     ]
     for row, paint in enumerate(lines[: inner.height]):
         paint(inner.y + row)
@@ -109,8 +110,15 @@ def _paint_place(grid: Grid, x: int, y: int, width: int, status: np.void, theme:
     grid.text(x, y, text, theme.muted, limit=width)
 
 
-def _paint_health(grid: Grid, x: int, y: int, width: int, model: RunModel, theme: Theme) -> None:
-    label = f" hp, last {len(model.health) // 2} s"
-    room = max(0, min(60, width - len(label)))
-    sparkline(grid, x, y, list(model.health), room, theme.doom, top=100.0)
-    grid.text(x + room, y, label, theme.muted, limit=max(0, width - room))
+def _paint_health(grid: Grid, x: int, y: int, width: int, rows: int, model: RunModel, theme: Theme) -> None:
+    """Health over time: one line beside its label, or a chart above it where there is room."""
+    label = f"hp, last {len(model.health) // 2} s"
+    colour = blend(theme.doom, theme.background, 0.25)
+    if rows >= 4:
+        rows = min(rows - 1, 12)
+        sparkline(grid, x, y + 1, list(model.health), width, colour, rows=rows - 1, top=100.0)
+        grid.text(x + width - len(label), y + rows, label, theme.muted)
+        return
+    room = max(0, min(60, width - len(label) - 1))
+    sparkline(grid, x, y, list(model.health), room, colour, top=100.0)
+    grid.text(x + room + 1, y, label, theme.muted, limit=max(0, width - room - 1))

@@ -37,13 +37,13 @@ def plan_cells(count: int, width: int, height: int) -> CellPlan:
         return CellPlan("list", 2, width // 2, -(-count // 2))
     if height <= 1 and count * 6 <= width:
         return CellPlan("label", count, min(14, width // count), 1)
-    for style, cell_width in (("label", 5), ("block", 2)):
+    for style, cell_width in (("label", 11), ("label", 8), ("label", 5), ("block", 2)):
         columns = min(count, width // cell_width)
         if columns and columns * height >= count and height > 1:
             rows = -(-count // columns)
             # Even rows: 132 SMs in room for 24 columns become 6 rows of 22.
             even = -(-count // rows)
-            if style == "label" and rows == height and even * rows >= count:
+            if style == "label":
                 columns = even
             elif style == "block":
                 rows = max(rows, min(height, 4))
@@ -202,8 +202,9 @@ def _paint_cells(
     percent = np.rint(100 * busy).astype(int).tolist()
     for sm, role in enumerate(roles.tolist()):
         text = "   ·" if role == abi.IDLE else f"{_LETTERS[role]}{percent[sm]:3d}"
-        if room >= 9:
-            text = f"{sm} {_LETTERS[role]} {percent[sm]:3d}%".center(room)
+        if room >= 7:
+            text = f"{sm:3d} {_LETTERS[role]}{percent[sm]:3d}" if role else f"{sm:3d}   ·"
+            text = f"{text}%".center(room) if room >= 9 and role else text.ljust(room)
         grid.char[rows[sm], columns[sm] : columns[sm] + room] = [ord(c) for c in text[:room]]
 
 

@@ -22,7 +22,7 @@ STORY = (
 )
 
 
-def test_palette() -> np.ndarray:
+def card_palette() -> np.ndarray:
     """u1 [256, 3]: greys, browns, reds, greens, blues, each a ramp of 32 or more."""
     palette = np.zeros((256, 3), np.uint8)
     hues = (
@@ -113,7 +113,7 @@ class FakeEngine:
             seed=7,
             doom_missing="" if games else "No WAD was found; install the package vizdoom or give one with --wad FILE.",
         )
-        self._clock, self.corridor, self._palette = clock, Corridor(), test_palette()
+        self._clock, self.corridor, self._palette = clock, Corridor(), card_palette()
         self._frozen = frozen_frame
         self._offset = start_at_s
         self._started = self._now = 0.0

@@ -1,4 +1,4 @@
-"""A terminal at the far end of a simulated link: `python -m tests.tui.link --size 200x60 --rate 500000 --delay 30`.
+"""A terminal at the far end of a simulated link: `python tests/tui/slow_link.py --rate 500000 --delay 30`.
 
 Runs the demo (or any command) in a pseudo-terminal, passes its output through a link of limited rate and delay,
 answers cursor position reports when they arrive there, types keys, and says what it saw: frames a second, bytes,
@@ -160,10 +160,10 @@ def main() -> None:
     parser.add_argument("--settle", type=float, default=2.0)
     parser.add_argument("--echo", action="store_true")
     parser.add_argument("--silent", action="store_true", help="a terminal that never answers")
-    parser.add_argument("rest", nargs="*", help="arguments of tests.tui.demo")
+    parser.add_argument("rest", nargs="*", help="arguments of tests/tui/demo.py")
     arguments = parser.parse_args()
     columns, rows = map(int, arguments.size.split("x"))
-    command = [sys.executable, "-m", "tests.tui.demo", *arguments.rest]
+    command = [sys.executable, str(Path(__file__).with_name("demo.py")), *arguments.rest]
     pid, descriptor = spawn(command, columns, rows, {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"})
     report = watch(
         pid,
