@@ -16,7 +16,6 @@ from ofa_tui.doom import search as wad_search
 from ofa_tui.doom.packer import PALETTES, PackedWad
 from ofa_tui.doom.packer import load as load_wad
 from ofa_tui.doom.players import BEHAVIOURS
-from ofa_tui.engine import compiler
 from ofa_tui.engine.config import DoomConfig, RunConfig, Sampling
 from ofa_tui.engine.host import HostEngine
 from ofa_tui.engine.library import load_kernel

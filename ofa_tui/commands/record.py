@@ -21,7 +21,8 @@ def record_run(settings: Settings, folder: Path, *, frame_every_s: float) -> int
     except BaseException:
         _unclaim(folder, was_there)
         raise
-    writer = RunWriter(folder, {"settings": settings.as_dict(), **run.facts}, run.engine.info, frame_every_s=frame_every_s)
+    facts = {"settings": settings.as_dict(), **run.facts}
+    writer = RunWriter(folder, facts, run.engine.info, frame_every_s=frame_every_s)
     return record(run.engine, writer)
 
 
