@@ -215,6 +215,8 @@ struct Intermission {
     int32_t kills, items, secrets, seconds, par_seconds;  // final figures of the viewed player
     int32_t shown_kills, shown_items, shown_secrets, shown_seconds, shown_par;
     int32_t finale_tics;
+    int32_t animation_tics;     // tics when the map's animations began
+    uint8_t animation_random;   // cosmetic stream's index then
 };
 
 // Working variables of movement and shooting. Some keep a value from one call to the next, and that is observable.
@@ -253,23 +255,37 @@ constexpr int MAX_SECTOR_QUEUE = 2 * MAX_SECTORS;
 
 enum Behaviour : uint8_t { BEHAVIOUR_EXPLORE, BEHAVIOUR_MANUAL, BEHAVIOURS };
 
-// What a scripted player remembers. Fields of one behaviour are reset when another takes over.
-constexpr int MAX_PATH = 128;
+// What a scripted player is after.
+enum GoalKind : uint8_t { GOAL_NONE, GOAL_SECTOR, GOAL_ITEM, GOAL_TRIGGER };
+
+// What a scripted player remembers. All but the first group starts afresh with each level.
+constexpr int MAX_PATH = 192, MAX_NAV_NODES = 16384, MAX_NAV_EDGES = 65536, MAX_AVOIDED_ITEMS = 16;
 struct Script {
-    uint8_t behaviour, started;
+    uint8_t behaviour;
     uint32_t random;            // its own stream, so that it disturbs nobody
     TicCommand manual;
-    int32_t goal, goal_kind, goal_tics;
-    int32_t path[MAX_PATH];     // edges of the navigation graph, next one last
-    int32_t path_length;
-    int32_t wait_tics, stuck_tics, total_stuck_tics;
-    int32_t still_tics;
-    Fixed last_x, last_y, best_distance;
-    int32_t dodge_tics, dodge_kind, use_tics;
+    int64_t total_stuck_tics;   // wanted to move and could not, since the launch
+
+    int32_t level, level_tics;  // of the last thought: a step back means another life
     int32_t sectors_seen;
-    int32_t level_tics;
-    uint8_t edge_failures[4 * MAX_LINES];  // of each navigation edge in this level
-    uint8_t line_used[MAX_LINES];
+    GoalKind goal_kind;
+    int32_t goal;               // sector, object or trigger
+    int32_t goal_node, goal_x, goal_y, goal_tics, goal_limit;  // place in map units
+    int32_t goal_side;          // of a line to cross: the side it was begun from
+    int32_t path[MAX_PATH];     // edges of the navigation graph, the next one last
+    int32_t path_length, off_path_tics, wait_tics, rest_tics, use_tics;
+    Fixed sample_x, sample_y;   // where it was at the last check for being stuck
+    int32_t sample_tics, moving_tics;
+    int32_t dodge_tics;
+    Angle dodge_angle;
+    int32_t enemy, enemy_tics, peace_tics;
+    int32_t avoided_items[MAX_AVOIDED_ITEMS], n_avoided_items;
+    uint8_t sector_failures[MAX_SECTORS], sector_frontier[MAX_SECTORS];
+    uint8_t edge_failures[MAX_NAV_EDGES];
+    uint8_t line_uses[MAX_LINES];
+    // of the last search for ways
+    int32_t distance[MAX_NAV_NODES], heap[MAX_NAV_NODES], heap_place[MAX_NAV_NODES], heap_size;
+    int32_t came_from[MAX_NAV_NODES], came_by[MAX_NAV_NODES];  // node, edge
 };
 
 struct Game {

@@ -1,17 +1,38 @@
 // The scripted player: what gives a game its commands when no person does. A behaviour is a file; this is their table.
 #pragma once
 
-#include "../sim/world.h"
+#include "explore.h"
+#include "manual.h"
 
 namespace doom {
 
+OFA_FUNCTION void doom_set_behaviour(Game& g, int behaviour) {
+    if (behaviour < 0 || behaviour >= BEHAVIOURS) return;
+    g.script.behaviour = uint8_t(behaviour);
+    g.script.level = NONE;
+    g.script.manual = {};
+}
+
+// A person's command, held until the next. Only what a demo can store: the turn in steps of 1/256 circle.
+OFA_FUNCTION void doom_set_keys(Game& g, int forward, int side, int turn, int buttons) {
+    TicCommand& c = g.script.manual;
+    c.forward = int8_t(limit(forward, 127));
+    c.side = int8_t(limit(side, 127));
+    c.turn = int16_t(turn & ~255);
+    c.buttons = uint8_t(buttons & ~BUTTON_SPECIAL);
+}
+
 OFA_FUNCTION void start_script(Game& g, int behaviour, uint32_t seed) {
     memset(&g.script, 0, sizeof g.script);
-    g.script.behaviour = uint8_t(behaviour);
     g.script.random = seed;
+    doom_set_behaviour(g, behaviour);
 }
-OFA_FUNCTION TicCommand player_think(Game&, const WadBlob&) { return {}; }
-OFA_FUNCTION void doom_set_behaviour(Game&, int) { }
-OFA_FUNCTION void doom_set_keys(Game&, int,int,int,int) { }
+
+// The viewed player's next command.
+OFA_NOINLINE TicCommand player_think(Game& g, const WadBlob& wad) {
+    if (g.script.behaviour == BEHAVIOUR_MANUAL) return manual(g);
+    WorldBase w(g, wad);
+    return explore(w, g.players[g.viewed]);
+}
 
 }  // namespace doom

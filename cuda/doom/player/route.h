@@ -1,0 +1,181 @@
+// Shortest ways over the navigation graph as the level stands now.
+#pragma once
+
+#include "../sim/game.h"
+
+namespace doom {
+
+constexpr int UNREACHED = 0x7FFFFFFF;
+constexpr Fixed BODY_HEIGHT = 56 * UNIT;
+
+OFA_FUNCTION int script_random(Script& s) {
+    s.random = s.random * 1664525u + 1013904223u;
+    return int(s.random >> 16) & 0x7FFF;
+}
+
+enum Passage { PASSAGE_CLOSED, PASSAGE_FREE, PASSAGE_DOOR, PASSAGE_WAIT };
+
+struct Gap {
+    Fixed floor, ceiling;
+};
+
+OFA_FUNCTION bool fits_through(const Gap& from, const Gap& to) {
+    const Fixed floor = from.floor > to.floor ? from.floor : to.floor;
+    const Fixed ceiling = from.ceiling < to.ceiling ? from.ceiling : to.ceiling;
+    return ceiling - floor >= BODY_HEIGHT && to.floor - from.floor <= STEP_HEIGHT;
+}
+
+OFA_FUNCTION Gap gap_of(const Game& g, int sector) {
+    return {g.sectors[sector].floor_height, g.sectors[sector].ceiling_height};
+}
+
+// Gaps a sector has now and will have by itself; returns how many.
+OFA_FUNCTION int coming_gaps(const Game& g, int sector, Gap* gaps) {
+    const Gap now = gap_of(g, sector);
+    int n = 0;
+    gaps[n++] = now;
+    if (g.sectors[sector].mover == NONE) return n;
+    const Mover& m = g.movers[g.sectors[sector].mover];
+    switch (g.thinkers[MAX_MOBJS + g.sectors[sector].mover].kind) {
+        case THINKER_DOOR:
+            if (m.direction != DOOR_DOWN || m.type == DOOR_CLOSE_30_OPEN) gaps[n++] = {now.floor, m.high};
+            break;
+        case THINKER_FLOOR: gaps[n++] = {m.high, now.ceiling}; break;
+        case THINKER_PLAT:
+            gaps[n++] = {m.high, now.ceiling};
+            if (m.direction != PLAT_UP || m.type == PLAT_PERPETUAL) gaps[n++] = {m.low, now.ceiling};
+            break;
+        case THINKER_CEILING:
+            if (m.crush || m.direction > 0) gaps[n++] = {now.floor, m.high};
+            break;
+        default: break;
+    }
+    return n;
+}
+
+OFA_FUNCTION bool has_moved(const WorldBase& w, int sector) {
+    return w.g.sectors[sector].floor_height != w.sectors[sector].floor_height ||
+           w.g.sectors[sector].ceiling_height != w.sectors[sector].ceiling_height;
+}
+
+OFA_FUNCTION bool is_own_door_shut(const WorldBase& w, const Player& p, const NavEdge& e) {
+    return (e.flags & NAV_DOOR) && has_key(p, e.key) && line_special(w, e.line).trigger == TRIGGER_DOOR;
+}
+
+// Whether the player gets along an edge from a node, and what it takes.
+OFA_FUNCTION Passage passage(const WorldBase& w, const Player& p, int node, const NavEdge& e) {
+    if (e.kind == NAV_TELEPORT) return line_special(w, e.line).kind == KIND_TELEPORT ? PASSAGE_FREE : PASSAGE_CLOSED;
+    const int here = w.subsectors[node].sector, there = w.subsectors[e.to].sector;
+    const bool as_packed = !has_moved(w, here) && !has_moved(w, there);
+    if (as_packed && e.kind == NAV_OPEN) return PASSAGE_FREE;
+    const bool fits = fits_through(gap_of(w.g, here), gap_of(w.g, there));
+    if (fits && !(as_packed && e.kind == NAV_MOVES)) return PASSAGE_FREE;
+    Gap from[3], to[3];
+    const int n_from = coming_gaps(w.g, here, from), n_to = coming_gaps(w.g, there, to);
+    for (int i = 0; i < n_from; ++i)
+        for (int k = 0; k < n_to; ++k)
+            if (i + k > 0 && fits_through(from[i], to[k])) return PASSAGE_WAIT;
+    if (is_own_door_shut(w, p, e)) return PASSAGE_DOOR;
+    return PASSAGE_CLOSED;
+}
+
+OFA_FUNCTION int edge_cost(const Script& s, const NavEdge& e, int number, Passage how) {
+    int cost = e.cost + (((uint32_t(number) * 2654435761u) ^ s.random) >> 28);  // ties fall otherwise for each seed
+    if (e.flags & NAV_DROP) cost += 128;
+    if (e.flags & NAV_DAMAGE) cost += 512;
+    if (how == PASSAGE_DOOR) cost += 128;
+    if (how == PASSAGE_WAIT) cost += 256;
+    return cost + 1024 * s.edge_failures[number];
+}
+
+// --- a heap of nodes by distance -----------------------------------------------------------------------------------
+
+OFA_FUNCTION void place_in_heap(Script& s, int at, int node) {
+    s.heap[at] = node;
+    s.heap_place[node] = at;
+}
+
+OFA_FUNCTION void rise_in_heap(Script& s, int at) {
+    const int node = s.heap[at];
+    while (at > 0 && s.distance[s.heap[(at - 1) / 2]] > s.distance[node]) {
+        place_in_heap(s, at, s.heap[(at - 1) / 2]);
+        at = (at - 1) / 2;
+    }
+    place_in_heap(s, at, node);
+}
+
+OFA_FUNCTION int take_from_heap(Script& s) {
+    const int first = s.heap[0];
+    const int moved = s.heap[--s.heap_size];
+    int at = 0;
+    for (;;) {
+        int child = 2 * at + 1;
+        if (child >= s.heap_size) break;
+        if (child + 1 < s.heap_size && s.distance[s.heap[child + 1]] < s.distance[s.heap[child]]) ++child;
+        if (s.distance[s.heap[child]] >= s.distance[moved]) break;
+        place_in_heap(s, at, s.heap[child]);
+        at = child;
+    }
+    place_in_heap(s, at, moved);
+    return first;
+}
+
+OFA_FUNCTION int n_nav_nodes(const WorldBase& w) {
+    const int n = int(w.level->nav_nodes.count);
+    return n < MAX_NAV_NODES ? n : MAX_NAV_NODES;
+}
+
+// Distances from a node to all others. Sectors that bar a way to somewhere unreached become frontier sectors.
+OFA_NOINLINE void find_ways(WorldBase& w, const Player& p, int start) {
+    Script& s = w.g.script;
+    const NavNode* nodes = at(w.wad, w.level->nav_nodes);
+    const NavEdge* edges = at(w.wad, w.level->nav_edges);
+    const int n = n_nav_nodes(w);
+    for (int i = 0; i < n; ++i) {
+        s.distance[i] = UNREACHED;
+        s.heap_place[i] = s.came_from[i] = s.came_by[i] = NONE;
+    }
+    s.heap_size = 0;
+    if (start >= n) return;
+    s.distance[start] = 0;
+    place_in_heap(s, s.heap_size++, start);
+    while (s.heap_size > 0) {
+        const int node = take_from_heap(s);
+        for (uint32_t i = 0; i < nodes[node].n_edges; ++i) {
+            const int number = int(nodes[node].first_edge + i);
+            const NavEdge& e = edges[number];
+            if (e.to >= n || number >= MAX_NAV_EDGES || s.edge_failures[number] >= 4) continue;
+            const Passage how = passage(w, p, node, e);
+            if (how == PASSAGE_CLOSED) continue;
+            const int distance = s.distance[node] + edge_cost(s, e, number, how);
+            if (distance >= s.distance[e.to]) continue;
+            const bool waiting = s.distance[e.to] != UNREACHED;
+            s.distance[e.to] = distance;
+            s.came_from[e.to] = node;
+            s.came_by[e.to] = number;
+            if (!waiting) place_in_heap(s, s.heap_size++, e.to);
+            rise_in_heap(s, s.heap_place[e.to]);
+        }
+    }
+    memset(s.sector_frontier, 0, sizeof s.sector_frontier);
+    for (int node = 0; node < n; ++node) {
+        if (s.distance[node] == UNREACHED) continue;
+        for (uint32_t i = 0; i < nodes[node].n_edges; ++i) {
+            const NavEdge& e = edges[nodes[node].first_edge + i];
+            if (e.kind != NAV_MOVES || e.to >= n || s.distance[e.to] != UNREACHED) continue;
+            s.sector_frontier[w.subsectors[node].sector] = s.sector_frontier[w.subsectors[e.to].sector] = 1;
+        }
+    }
+}
+
+// The way found to a node into Script::path; only its first MAX_PATH edges if it is longer.
+OFA_FUNCTION void take_way_to(Script& s, int node) {
+    int length = 0;
+    for (int i = node; s.came_from[i] != NONE; i = s.came_from[i]) ++length;
+    int skip = length > MAX_PATH ? length - MAX_PATH : 0;
+    s.path_length = 0;
+    for (int i = node; s.came_from[i] != NONE; i = s.came_from[i])
+        if (skip-- <= 0) s.path[s.path_length++] = s.came_by[i];
+}
+
+}  // namespace doom
