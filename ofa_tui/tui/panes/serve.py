@@ -33,6 +33,10 @@ def wrap_spans(spans: list[Span], width: int) -> list[list[Span]]:
 
     def new_line() -> None:
         nonlocal room
+        if lines[-1]:
+            text, colour, bold = lines[-1].pop()
+            if text := text.rstrip(" "):
+                lines[-1].append((text, colour, bold))
         lines.append([])
         room = width
 

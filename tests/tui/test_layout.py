@@ -1,0 +1,56 @@
+"""Where panes go: the guide's table exactly, and no overlap, gap or overflow at any size."""
+
+from __future__ import annotations
+
+import pytest
+
+from ofa_tui.tui.layout import PANES, Box, SizeClass, arrange, size_class
+
+TABLE = {
+    (200, 60): {
+        "header": (200, 1), "tiles": (200, 3), "doom": (122, 47), "sms": (122, 8), "loss": (78, 24), "serve": (78, 25),
+        "player": (78, 6), "footer": (200, 1),
+    },
+    (120, 40): {
+        "header": (120, 1), "tiles": (120, 2), "doom": (74, 25), "sms": (74, 6), "loss": (46, 16), "serve": (46, 20),
+        "player": (74, 5), "footer": (120, 1),
+    },
+    (80, 24): {
+        "header": (80, 1), "tiles": (80, 1), "doom": (48, 16), "sms": (80, 1), "loss": (32, 10), "serve": (32, 10),
+        "player": (48, 4), "footer": (80, 1),
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("size", TABLE)
+def test_the_three_sizes(size: tuple[int, int]) -> None:
+    boxes = arrange(*size)
+    assert {name: (box.width, box.height) for name, box in boxes.items()} == TABLE[size]
+
+
+def cover(boxes: dict[str, Box], width: int, height: int) -> list[list[int]]:
+    counts = [[0] * width for _ in range(height)]
+    for box in boxes.values():
+        assert box.x >= 0 and box.y >= 0 and box.width > 0 and box.height > 0
+        assert box.x + box.width <= width and box.y + box.height <= height
+        for y in range(box.y, box.y + box.height):
+            for x in range(box.x, box.x + box.width):
+                counts[y][x] += 1
+    return counts
+
+
+@pytest.mark.parametrize("zoom", [None, "loss"])
+def test_every_cell_belongs_to_one_pane(zoom: str | None) -> None:
+    sizes = [(w, h) for w in (1, 20, 79, 80, 99, 100, 120, 159, 160, 200, 321) for h in (1, 5, 6, 23, 24, 33, 34, 48, 60, 95)]
+    for width, height in sizes:
+        boxes = arrange(width, height, zoom=zoom)
+        assert all(count == 1 for row in cover(boxes, width, height) for count in row), (width, height)
+        if size_class(width, height) is SizeClass.SINGLE or zoom:
+            assert sum(name in PANES for name in boxes) == 1
+        else:
+            assert all(name in boxes for name in PANES)
+
+
+def test_small_terminals_show_the_chosen_pane() -> None:
+    assert arrange(20, 5, single="serve") == {"serve": Box(0, 0, 20, 5)}
+    assert set(arrange(60, 20, single="loss")) == {"header", "footer", "loss"}

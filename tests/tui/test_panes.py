@@ -1,0 +1,129 @@
+"""What single panes draw: wrapped stories, SM cells, themes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_run import FakeEngine
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ofa_tui import abi
+from ofa_tui.errors import OfaError
+from ofa_tui.tui.grid import Grid
+from ofa_tui.tui.layout import Frame
+from ofa_tui.tui.model import RunModel
+from ofa_tui.tui.panes import serve, sms
+from ofa_tui.tui.theme import load_themes, read_theme
+
+THEME = load_themes()["dark"]
+
+
+@given(
+    st.lists(st.tuples(st.text("ab é日\n", max_size=12), st.integers(0, 1), st.booleans()), max_size=8),
+    st.integers(2, 14),
+)
+def test_wrapping_loses_only_spaces_and_never_overflows(spans: list[serve.Span], width: int) -> None:
+    from rich.cells import cell_len
+
+    lines = serve.wrap_spans(spans, width)
+    assert all(sum(cell_len(text) for text, _, _ in line) <= width for line in lines)
+    before = "".join(text for text, _, _ in spans)
+    after = "".join(text for line in lines for text, _, _ in line)
+    assert [c for c in after if c not in " \n"] == [c for c in before if c not in " \n"]
+
+
+def test_words_stay_whole_across_colours() -> None:
+    lines = serve.wrap_spans([("one tw", 1, False), ("o three", 2, True)], 8)
+    assert ["".join(text for text, _, _ in line) for line in lines] == ["one two", "three"]
+
+
+@pytest.mark.parametrize(
+    ("count", "width", "height", "style", "columns"),
+    [(132, 120, 6, "label", 22), (132, 72, 4, "block", 33), (132, 66, 1, "half", 66), (4, 120, 6, "list", 1), (4, 60, 1, "label", 4)],
+)
+def test_cell_plans(count: int, width: int, height: int, style: str, columns: int) -> None:
+    plan = sms.plan_cells(count, width, height)
+    assert (plan.style, plan.columns) == (style, columns)
+
+
+def test_every_sm_has_a_cell_and_the_mouse_finds_it() -> None:
+    for count in (1, 2, 4, 5, 8, 13, 64, 132, 256):
+        for width, height in ((120, 6), (118, 24), (72, 4), (72, 1), (40, 10)):
+            plan = sms.plan_cells(count, width, height)
+            assert plan.columns * plan.cell_width <= max(width, plan.columns)
+            found = {sms.cell_at(plan, count, x, y) for x in range(width) for y in range(height)}
+            step = 2 if plan.style == "half" else 1
+            seen = set(range(count)) if step == 1 else {s for s in range(count) if s // plan.columns % 2 == 0}
+            if plan.style == "half" and plan.columns * 2 * height < count:
+                continue
+            assert seen <= found, (count, width, height, plan)
+
+
+def test_arrows_reach_every_sm() -> None:
+    plan = sms.plan_cells(132, 120, 6)
+    selected: int | None = None
+    for dx, dy in ((1, 0), (1, 0), (0, 1), (-1, 0), (0, -1), (0, -1)):
+        selected = sms.moved(plan, 132, selected, dx, dy)
+    assert selected == 0 or selected is not None
+    assert sms.moved(plan, 132, 131, 1, 0) == 131
+
+
+def run_model(n_sms: int) -> RunModel:
+    now = [0.0]
+    engine = FakeEngine(n_sms, clock=lambda: now[0])
+    engine.start()
+    model = RunModel(engine.info)
+    for second in range(1, 9):
+        now[0] = float(second)
+        model.absorb(engine.poll())
+    return model
+
+
+def test_busy_shares_come_from_time_in_tasks() -> None:
+    model = run_model(4)
+    # The fake's training SMs spend 92 % of their time in tasks, less a pulse of at most 30 %.
+    assert 0.6 < model.busy[0] <= 0.93 and 0.15 < model.busy[3] <= 0.31
+    assert sms.top_families(model, 0, 1)[0][0] == "matmul"
+    assert model.family_share[0].sum() == pytest.approx(1.0)
+
+
+def test_the_selected_sm_is_explained() -> None:
+    model = run_model(132)
+    grid = Grid(120, 30, THEME.text, THEME.background)
+    box = sms.paint_sms(grid, Frame(), model, THEME, True, 17, True)
+    text = "\n".join(grid.lines())
+    assert box.height < 28 and "SM 17 train" in text and "matmul" in text and "waiting" in text
+
+
+def test_no_serving_sm_is_explained() -> None:
+    model = run_model(4)
+    model.stories.clear()
+    assert model.snapshot is not None
+    model.snapshot.roles[:] = abi.TRAIN
+    grid = Grid(40, 10, 0, 0)
+    serve.paint_serve(grid, Frame(), model, THEME, False, prompt_rows=0, gap=False)
+    assert "no SM serves" in "\n".join(grid.lines())
+
+
+def test_shades_get_brighter_with_work() -> None:
+    roles = np.array([abi.TRAIN] * 3)
+    dim, half, full = sms.shade(THEME, roles, np.array([0.0, 0.5, 1.0])).tolist()
+    assert dim < half < full == THEME.train
+
+
+def test_all_themes_load_and_a_bad_one_is_explained(tmp_path: Path) -> None:
+    assert next(iter(load_themes())) == "dark" and {"light", "contrast"} <= set(load_themes())
+    path = tmp_path / "mine.toml"
+    path.write_text('name = "mine"\ndark = true\n[colours]\ntext = "red"\n')
+    with pytest.raises(OfaError, match=r"mine\.toml"):
+        read_theme(path)
+
+
+def test_the_prompt_row_stays_free() -> None:
+    model = run_model(4)
+    grid = Grid(40, 8, THEME.text, THEME.background)
+    serve.paint_serve(grid, Frame(), model, THEME, False, prompt_rows=1, gap=False)
+    assert grid.lines()[6][1:-1].strip() == ""
