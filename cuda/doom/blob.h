@@ -8,11 +8,7 @@
 
 #include <stdint.h>
 
-#if defined(__CUDACC__)
-#define DOOM_BLOB_FN __host__ __device__ inline
-#else
-#define DOOM_BLOB_FN inline
-#endif
+#include "../platform/platform.h"
 
 namespace doom {
 
@@ -197,7 +193,8 @@ struct MapThing {
 // --- way-finding ------------------------------------------------------------------------------------------------
 //
 // Nodes of the graph are the level's subsectors (convex, same index), so a position's node is its subsector. An edge
-// leads from one to a neighbour through a straight opening wide enough for the player, or through a teleporter.
+// leads from one to a neighbour through a straight opening where the player fits, or through a teleporter. Things are
+// not considered: a barrel may stand in the way.
 
 enum NavKind : int16_t {
     NAV_OPEN,             // passable as the level starts (and one-way drops)
@@ -389,12 +386,12 @@ struct WadBlob {
 
 // First element of an array of the blob.
 template <class T>
-DOOM_BLOB_FN const T* at(const WadBlob& blob, Span<T> span) {
+OFA_FUNCTION const T* at(const WadBlob& blob, Span<T> span) {
     return reinterpret_cast<const T*>(reinterpret_cast<const uint8_t*>(&blob) + span.offset);
 }
 
 // Bytes at an offset stored in the blob (columns of patches and textures).
-DOOM_BLOB_FN const uint8_t* bytes_at(const WadBlob& blob, uint32_t offset) {
+OFA_FUNCTION const uint8_t* bytes_at(const WadBlob& blob, uint32_t offset) {
     return reinterpret_cast<const uint8_t*>(&blob) + offset;
 }
 

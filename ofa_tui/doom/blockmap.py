@@ -28,19 +28,20 @@ class Blockmap:
     lines: np.ndarray
 
 
-def read_blockmap(lump: bytes, vertices: np.ndarray, lines: np.ndarray) -> Blockmap:
-    """The lump's grid if it is sound, else one built from the lines."""
-    return _parse(lump, len(lines)) or build_blockmap(vertices, lines)
+def read_blockmap(lump: bytes, vertices: np.ndarray, lines: np.ndarray, most_cells: int) -> Blockmap | None:
+    """The lump's grid if it is sound, else one built from the lines; None where that takes more than `most_cells`."""
+    given = _parse(lump, len(lines), most_cells)
+    return given or build_blockmap(vertices, lines, most_cells)
 
 
-def _parse(lump: bytes, n_lines: int) -> Blockmap | None:
+def _parse(lump: bytes, n_lines: int, most_cells: int) -> Blockmap | None:
     words = np.frombuffer(lump, "<u2", len(lump) // 2).astype(np.int64)
     if len(words) < 4:
         return None
     x, y = np.frombuffer(lump, "<i2", 2).tolist()
     columns, rows = int(words[2]), int(words[3])
     cells = columns * rows
-    if not 0 < cells <= len(words) - 4:
+    if not 0 < cells <= min(len(words) - 4, most_cells):
         return None
     starts = words[4:4 + cells]
     ends = np.flatnonzero(words == END)
@@ -57,20 +58,23 @@ def _parse(lump: bytes, n_lines: int) -> Blockmap | None:
     return Blockmap(x * FIXED, y * FIXED, columns, rows, first.astype("<u4"), lists.astype("<i4"))
 
 
-def build_blockmap(vertices: np.ndarray, lines: np.ndarray) -> Blockmap:
-    """A grid around all lines, each line in every cell that it touches."""
+def build_blockmap(vertices: np.ndarray, lines: np.ndarray, most_cells: int) -> Blockmap | None:
+    """A grid around all lines, each line in every cell that it touches; None where it has more than `most_cells`."""
     ends = vertices[np.stack((lines["v1"], lines["v2"]), 1)]
-    x, y = ends["x"] // FIXED, ends["y"] // FIXED
+    x, y = ends["x"].astype(np.int64) // FIXED, ends["y"].astype(np.int64) // FIXED
     left, bottom = int(x.min()) - MARGIN, int(y.min()) - MARGIN
     columns, rows = (int(x.max()) - left) // CELL + 1, (int(y.max()) - bottom) // CELL + 1
+    if columns * rows > most_cells:
+        return None
     cells: list[list[int]] = [[0] for _ in range(columns * rows)]
     for number, ((x1, x2), (y1, y2)) in enumerate(zip((x - left).tolist(), (y - bottom).tolist(), strict=True)):
-        for row in range(min(y1, y2) // CELL, max(y1, y2) // CELL + 1):
-            for column in range(min(x1, x2) // CELL, max(x1, x2) // CELL + 1):
-                corners = [(x2 - x1) * (cy - y1) - (y2 - y1) * (cx - x1)
-                           for cx in (column * CELL, column * CELL + CELL) for cy in (row * CELL, row * CELL + CELL)]
-                if min(corners) <= 0 <= max(corners):
-                    cells[row * columns + column].append(number)
-    counts = [len(cell) for cell in cells]
-    return Blockmap(left * FIXED, bottom * FIXED, columns, rows, np.concatenate(([0], np.cumsum(counts))).astype("<u4"),
+        column = np.arange(min(x1, x2) // CELL, max(x1, x2) // CELL + 1)
+        row = np.arange(min(y1, y2) // CELL, max(y1, y2) // CELL + 1)[:, None]
+        corners = [(x2 - x1) * (CELL * (row + up) - y1) - (y2 - y1) * (CELL * (column + right) - x1)
+                   for up in (0, 1) for right in (0, 1)]
+        touched = (np.minimum.reduce(corners) <= 0) & (np.maximum.reduce(corners) >= 0)
+        for cell in (row * columns + column)[touched].tolist():
+            cells[cell].append(number)
+    first = np.concatenate(([0], np.cumsum([len(cell) for cell in cells])))
+    return Blockmap(left * FIXED, bottom * FIXED, columns, rows, first.astype("<u4"),
                     np.array([line for cell in cells for line in cell], "<i4"))

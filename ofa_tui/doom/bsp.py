@@ -8,9 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from ofa_tui.doom.levels import FIXED, SUBSECTOR_BIT, LevelData
+from ofa_tui.doom.wad import WadError
 
 _MARGIN = 64.0
 _ON_LINE = 0.05
+_MOST_PARTS = 32
 
 Point = tuple[float, float]
 Polygon = list[Point]
@@ -45,6 +47,8 @@ class BspTree:
         node = np.full(len(pieces), self.root)
         done: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         while len(parts):
+            if len(parts) > _MOST_PARTS * (len(pieces) + 100):
+                raise WadError(f"Map {self.level.name} is damaged: its BSP nodes cut it to shreds; use another WAD.")
             leaf = node >= SUBSECTOR_BIT
             if leaf.any():
                 done.append((parts[leaf], source[leaf], node[leaf] - SUBSECTOR_BIT))

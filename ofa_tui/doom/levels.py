@@ -6,6 +6,7 @@ Lump formats as in the Unofficial Doom Specs: a map is a marker (E1M1, MAP01) fo
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,14 +19,15 @@ FIXED = 1 << 16
 NO_SIDE = 0xFFFF
 TWO_SIDED = 4
 SUBSECTOR_BIT = 0x8000
+PLAYER_START = 1
 MAX_RADIUS = 32
 
 # What cuda/doom/state.h has room for.
-LIMITS = {"sectors": 2048, "lines": 16384, "sides": 24576, "blocks": 32768, "things": 3072}
+LIMITS = {"sectors": 2048, "lines": 16384, "sides": 24576, "blocks": 32768, "things": 3072, "nav_edges": 65536}
 MAX_NODE_DEPTH = 256
 
 _LUMPS = ("THINGS", "LINEDEFS", "SIDEDEFS", "VERTEXES", "SEGS", "SSECTORS", "NODES", "SECTORS", "REJECT", "BLOCKMAP")
-_MAP_NAME = re.compile(r"E([1-9])M([1-9])|MAP([0-9][0-9])")
+_MAP_NAME = re.compile(r"E([1-9])M([1-9])|MAP(0[1-9]|[1-9][0-9])")
 
 _RAW_THING = np.dtype([("x", "<i2"), ("y", "<i2"), ("angle", "<i2"), ("number", "<i2"), ("options", "<i2")])
 _RAW_LINE = np.dtype([
@@ -99,6 +101,23 @@ def episode_and_map(name: str) -> tuple[int, int]:
     return (1, int(doom2)) if doom2 else (int(episode), int(number))
 
 
+def describe_maps(maps: Iterable[str]) -> str:
+    """`E1M1-E1M9, E2M1`: runs of maps for a message."""
+    runs: list[list[str]] = []
+    for name in maps:
+        if runs and runs[-1][-1] == _map_before(name):
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    return ", ".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def _map_before(name: str) -> str:
+    if name.startswith("MAP"):
+        return f"MAP{int(name[3:]) - 1:02d}"
+    return f"{name[:3]}{int(name[3]) - 1}"
+
+
 def read_level(wad: Wad, name: str, names: Names) -> LevelData:
     """Reads and checks one map. Raises WadError naming the map and what is wrong with it."""
     return _Reader(wad, name, names).read()
@@ -134,14 +153,14 @@ class _Reader:
         for what, array in (("sectors", sectors), ("sides", sides), ("lines", lines)):
             if not 0 < len(array) <= LIMITS[what]:
                 raise WadError(f"Map {self.name} of {self.wad.path} has {len(array)} {what}; the engine takes 1 to"
-                               f" {LIMITS[what]}, so choose another map.")
+                               f" {LIMITS[what]}, so use another WAD.")
         segs = self.read_segs(len(vertices), lines, sides)
         subsectors = self.read_subsectors(segs, sides)
         nodes = self.array("NODES", _RAW_NODE)
         depth = self.node_depth(nodes["child"].astype(np.int64), len(subsectors))
-        blockmap = read_blockmap(self.lump("BLOCKMAP"), vertices, lines)
-        if blockmap.columns * blockmap.rows > LIMITS["blocks"]:
-            raise WadError(f"Map {self.name} of {self.wad.path} is larger than the engine takes; choose another map.")
+        blockmap = read_blockmap(self.lump("BLOCKMAP"), vertices, lines, LIMITS["blocks"])
+        if blockmap is None:
+            raise WadError(f"Map {self.name} of {self.wad.path} is larger than the engine takes; use another WAD.")
         sector_lines = group_lines(sectors, lines, blockmap)
         reject = np.zeros((len(sectors) ** 2 + 7) // 8, np.uint8)
         given = np.frombuffer(self.lump("REJECT")[:len(reject)], np.uint8)
@@ -280,10 +299,12 @@ class _Reader:
         raw = self.array("THINGS", _RAW_THING)
         if len(raw) > LIMITS["things"]:
             raise WadError(f"Map {self.name} of {self.wad.path} has {len(raw)} things; the engine takes"
-                           f" {LIMITS['things']}, so choose another map.")
+                           f" {LIMITS['things']}, so use another WAD.")
         things = np.zeros(len(raw), layout.MAP_THING)
         for field in _RAW_THING.names or ():
             things[field] = raw[field]
+        if not (raw["number"] == PLAYER_START).any():
+            raise self.error("it has no place where player 1 starts")
         things["type"] = [self.names.things.get(number, -1) for number in raw["number"].tolist()]
         return things
 

@@ -14,8 +14,9 @@ import numpy as np
 from ofa_tui.doom import layout
 from ofa_tui.doom.bsp import BspTree, Polygon
 from ofa_tui.doom.clearance import RADIUS, STEP, Clearance
-from ofa_tui.doom.levels import FIXED, LevelData
+from ofa_tui.doom.levels import FIXED, LIMITS, LevelData
 from ofa_tui.doom.specials import LineUse, Specials, read_specials
+from ofa_tui.doom.wad import WadError
 
 OPEN, MOVES, TELEPORT = range(3)
 DROP, DAMAGE, DOOR, CROSSES = 1, 2, 4, 8
@@ -63,6 +64,8 @@ def navigate(level: LevelData) -> Navigation:
     clearance = Clearance(level, specials.movable)
     openings = _find_openings(level, tree, polygons)
     edges, source = _edges(level, openings, clearance, specials, centres, thing_node)
+    if len(edges) > LIMITS["nav_edges"]:
+        raise WadError(f"Map {level.name} has more passages than the engine takes; use another WAD.")
     order = np.argsort(source, kind="stable")
     edges, source = edges[order], source[order]
     nodes = np.zeros(len(level.subsectors), layout.NAV_NODE)

@@ -12,7 +12,15 @@ import numpy as np
 
 from ofa_tui import locations
 from ofa_tui.doom import layout, math_tables, tables
-from ofa_tui.doom.levels import LevelData, Names, episode_and_map, is_doom2, map_names, read_level
+from ofa_tui.doom.levels import (
+    LevelData,
+    Names,
+    describe_maps,
+    episode_and_map,
+    is_doom2,
+    map_names,
+    read_level,
+)
 from ofa_tui.doom.navigation import Navigation, navigate
 from ofa_tui.doom.pictures import (
     PictureStore,
@@ -54,18 +62,6 @@ class PackedWad:
         head = layout.header(self.blob)
         start = int(head["palettes"]["offset"]) + 768 * index
         return self.blob[start:start + 768].reshape(256, 3)
-
-
-def describe_maps(maps: tuple[str, ...]) -> str:
-    """`E1M1-E1M9, E2M1-E2M9`: runs of maps for a message."""
-    runs: list[list[str]] = []
-    for name in maps:
-        if runs and name[:-1].rstrip("0123456789") == runs[-1][-1][:-1].rstrip("0123456789") \
-                and episode_and_map(name)[1] == episode_and_map(runs[-1][-1])[1] + 1:
-            runs[-1].append(name)
-        else:
-            runs.append([name])
-    return ", ".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 def load(path: str | Path) -> PackedWad:

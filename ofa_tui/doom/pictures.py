@@ -17,6 +17,8 @@ from ofa_tui.doom.wad import Wad, WadError, clean_name
 
 FLAT_BYTES = 4096
 _LARGEST_SIDE = 4096
+_MOST_PATCHES = 1024
+_MOST_PICTURES = (1 << 15) - 1
 _TAIL = bytes(PATCH_PADDING) + b"\xff" * 8
 
 
@@ -70,6 +72,8 @@ class PictureStore:
         known = self._numbers.get(lump)
         if known is not None:
             return known
+        if len(self.pictures) >= _MOST_PICTURES:
+            raise WadError(f"{self._wad.path} has more pictures than the engine takes; use another WAD.")
         picture = parse_picture(self._wad.lump(lump), self._wad.names[lump], self._wad.path)
         self.pictures.append(picture)
         self.offsets.append(self._builder.add_bytes(picture.data + _TAIL))
@@ -134,7 +138,7 @@ def _parse_texture_list(wad: Wad, lump_name: str, lumps: list[int | None]) -> li
             if offset < 0:
                 raise problem
             raw, _, width, height, _, n = struct.unpack_from("<8sihhih", data, offset)
-            if not (0 < width <= _LARGEST_SIDE and 0 < height <= _LARGEST_SIDE) or n < 0:
+            if not (0 < width <= _LARGEST_SIDE and 0 < height <= _LARGEST_SIDE) or not 0 <= n <= _MOST_PATCHES:
                 raise problem
             uses = []
             for i in range(n):

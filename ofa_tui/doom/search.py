@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ofa_tui.doom.levels import map_names
-from ofa_tui.doom.packer import describe_maps
+from ofa_tui.doom.levels import describe_maps, map_names
 from ofa_tui.doom.wad import WadError, read_wad
 
 GAMES = ("freedoom1.wad", "doom.wad", "doomu.wad", "freedoom2.wad", "doom2.wad", "tnt.wad", "plutonia.wad", "doom1.wad")

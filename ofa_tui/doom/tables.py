@@ -116,7 +116,8 @@ def switches() -> list[SwitchRow]:
     return [SwitchRow(row["off"], row["on"], row["doom2_only"] == "1") for row in rows("switches")]
 
 
-def behaviour_tables() -> dict[str, np.ndarray]:
+@cache
+def behaviour_tables() -> Mapping[str, np.ndarray]:
     """Arrays of the blob by their name in WadBlob."""
     return {
         "states": states(), "thing_types": thing_types(), "weapons": weapons(), "line_specials": line_specials(),

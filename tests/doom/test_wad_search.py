@@ -1,0 +1,61 @@
+"""WADs are found in the documented places and order, and the messages say what to do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tiny_wad import build, lumps
+
+from ofa_tui.doom import search
+from ofa_tui.doom.search import choose
+from ofa_tui.doom.wad import WadError
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine without WADs; returns an empty folder."""
+    monkeypatch.setattr(search, "_SYSTEM_FOLDERS", ())
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("DOOMWADDIR", raising=False)
+    monkeypatch.delenv("DOOMWADPATH", raising=False)
+    monkeypatch.setattr(search.importlib.util, "find_spec", lambda name: None)
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    return tmp_path
+
+
+def test_environment_comes_first_and_names_are_ranked(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder, names in (("a", ["DOOM2.WAD", "freedoom1.wad"]), ("b", ["doom.wad", "other.wad"])):
+        (nowhere / folder).mkdir()
+        for name in names:
+            (nowhere / folder / name).write_bytes(build(lumps()))
+    monkeypatch.setenv("DOOMWADDIR", str(nowhere / "b"))
+    monkeypatch.setenv("DOOMWADPATH", f"{nowhere / 'missing'}:{nowhere / 'a'}")
+    found = search.search()
+    assert [path.name for path in found.found] == ["doom.wad", "freedoom1.wad", "DOOM2.WAD"]
+    assert search.search("other").found == (nowhere / "b" / "other.wad",)
+    assert choose(found, "E1M1").name == "doom.wad"
+    with pytest.raises(WadError, match=r"No WAD has the map MAP01: .*doom\.wad has E1M1"):
+        choose(found, "MAP01")
+
+
+def test_without_a_wad_the_message_says_how_to_get_one(nowhere: Path) -> None:
+    found = search.search()
+    assert found.found == ()
+    with pytest.raises(WadError, match="pip install vizdoom"):
+        choose(found)
+    for wanted in ("nothing", "some/where.wad"):
+        with pytest.raises(WadError, match="--wad"):
+            search.search(wanted)
+    with pytest.raises(WadError, match="folder"):
+        choose(search.search(str(nowhere / "empty")), "E1M1")
+
+
+def test_the_vizdoom_package_is_found_without_importing_it() -> None:
+    code = ("import sys; from ofa_tui.doom import search; found = search.search().found;"
+            "assert 'vizdoom' not in sys.modules; print(len(found))")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.strip().isdigit(), done.stderr
