@@ -71,7 +71,7 @@ OPS: tuple[Op, ...] = (
         "dx = skip + gradient through the norm; partial gain gradient of the row block, dgain [blocks, C]"),
     _op("attention_backward", "attention", "qkv:r:heads o:r:tile lse:r:row_head do:r:tile dqkv:w:heads",
         "one sequence and head; probabilities are recomputed from lse"),
-    _op("embed_backward", "embed", "dx:r:all dtable:w:rows", "rows of the table: sum of dx over the rows of that token"),
+    _op("embed_backward", "embed", "dx:r:all dtable:w:rows", "row t of the table: sum of dx over the rows of token t"),
     # --- optimiser ----------------------------------------------------------------------------------------
     _op("adamw", "adamw", "grad:r:tile p:r:tile p_next:w:tile m:rw:tile v:rw:tile",
         "AdamW on a tile; flag 1 = with weight decay; writes the next weight version"),
