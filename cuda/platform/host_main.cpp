@@ -73,7 +73,9 @@ int main(int argc, char** argv) {
     printf("steps %llu tokens %llu frames %llu abort %u\n", (unsigned long long)telemetry->steps_done,
            (unsigned long long)telemetry->tokens_served, (unsigned long long)telemetry->frames[0],
            telemetry->abort.code);
-    for (uint64_t step = 0; step < telemetry->steps_done; ++step) printf("loss %.9g\n", double(launch->losses[step]));
+    for (uint64_t step = 0; step < telemetry->steps_done; ++step)
+        printf("loss %.9g\n", double(launch->losses[step]));
+    const bool failed = error != 0 || telemetry->abort.code != 0;
     free(image);
-    return error != 0 || telemetry->abort.code != 0 ? 1 : 0;
+    return failed ? 1 : 0;
 }

@@ -83,7 +83,8 @@ def host_arguments(
     if zig:
         arguments += ["-nostdlib++", "-fno-sanitize=undefined"]
     if sanitizer:
-        arguments += ["-O1", "-g", f"-fsanitize={sanitizer}", str(sources / "platform" / "host_main.cpp")]
+        arguments += ["-O1", "-g", f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all"]
+        arguments.append(str(sources / "platform" / "host_main.cpp"))
     else:
         arguments += ["-O3", "-shared", "-fPIC", "-x", "c++", str(sources / "megakernel.cu")]
     return [*arguments, "-o", str(output)]
@@ -152,6 +153,8 @@ def build(on_progress: OnProgress | None = None, sanitizer: str = "", sources: P
     Two processes may build the same entry at once: each compiles for itself and the last rename wins. An entry whose
     checksum is wrong is built again. Raises OfaError when there is no compiler or it fails.
     """
+    if sanitizer and sanitizer not in SANITIZERS:
+        raise OfaError(f"there is no sanitizer {sanitizer!r}; choose one of {', '.join(SANITIZERS)}")
     sources = sources or locations.cuda_sources()
     compiler = find_compiler()
     folder = locations.cache() / "kernels" / cache_key(compiler, sources, sanitizer)

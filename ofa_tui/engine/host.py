@@ -53,6 +53,7 @@ class HostEngine:
         self._steering = Steering(config, self.memory["roles"][: config.n_sms])
         if config.prompt:
             self._steering.add(Event("prompt", "token", text=config.prompt))
+        self._feed()
         self._thread: threading.Thread | None = None
         self._exit_code = 0
         self._ended_s: float | None = None
@@ -70,7 +71,6 @@ class HostEngine:
         with self._lock:
             if self._thread is not None:
                 raise OfaError("this run was started before; build a new engine for another run")
-            self._feed()
             self._thread = threading.Thread(target=self._run, name="kernel", daemon=True)
             self._thread.start()
         give_up = time.monotonic() + START_TIMEOUT_S

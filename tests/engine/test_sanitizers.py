@@ -1,0 +1,63 @@
+"""The kernel as a program of its own under the compiler's sanitizers: no data race, no bad access, no undefined step."""
+
+import importlib.util
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from engine_runs import config, engine, finish
+
+from ofa_tui import abi
+from ofa_tui.doom import packer
+from ofa_tui.engine import compiler
+from ofa_tui.engine.config import DoomConfig
+from ofa_tui.engine.protocol import Event
+from ofa_tui.engine.steering import sampling_event
+from ofa_tui.errors import OfaError
+
+
+def a_game() -> DoomConfig | None:
+    """Two games on the first map of the WAD that the vizdoom package ships, where it is installed."""
+    found = importlib.util.find_spec("vizdoom")
+    for folder in found.submodule_search_locations or [] if found else []:
+        path = Path(folder) / "freedoom1.wad"
+        if path.is_file():
+            wad = packer.load(path)
+            palettes = np.stack([wad.palette(index) for index in range(packer.PALETTES)])
+            return DoomConfig(wad.blob.tobytes(), palettes, path.name, games=2)
+    return None
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("sanitizer", compiler.SANITIZERS)
+def test_a_whole_run_is_clean(kernel, tmp_path, sanitizer):
+    doom = a_game()
+    sms = (3, 2, 2) if doom else (3, 2, 0)
+    events = (
+        Event("set_role", "step", 1, 3, (abi.TRAIN,)),
+        Event("set_role", "step", 3, 0, (abi.SERVE,)),
+        sampling_event(0.9, 0.8, 20, 5, when=3),
+        Event("prompt", "token", 5, text="abc"),
+    )
+    run = config(sms=sms, doom=doom, events=events, jitter_seed=4, deadline_s=300, tics_per_s=0)
+    program = compiler.build(sanitizer=sanitizer)
+    image = tmp_path / "image"
+    engine(kernel, run).memory.arena.save_image(image, "launch")
+    done = subprocess.run([program, image], capture_output=True, text=True, timeout=900)
+    if "unexpected memory mapping" in done.stderr:
+        pytest.skip("this system's address layout is not one that the thread sanitizer supports")
+    report = (done.stderr + done.stdout)[-6000:]
+    assert done.returncode == 0 and not done.stderr, report
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("steps 6 ") and lines[0].endswith("abort 0"), report
+    losses = [float(line.split()[1]) for line in lines[1:]]
+    normal = engine(kernel, config())
+    finish(normal)
+    assert losses == pytest.approx(normal.memory["losses"].tolist(), rel=1e-5)
+
+
+def test_an_unknown_sanitizer_is_refused():
+    with pytest.raises(OfaError, match="thread, address, undefined"):
+        compiler.build(sanitizer="memory")
