@@ -6,7 +6,9 @@
 #pragma once
 
 #include "bsp.h"
+#include "intermission.h"
 #include "masked.h"
+#include "message.h"
 #include "status_bar.h"
 
 namespace doom {
@@ -42,14 +44,43 @@ OFA_FUNCTION void draw_status_bar(Block& block, const Game& game, const WadBlob&
     draw_patches(block, s, wad, frame);
 }
 
+template <class Block>
+OFA_FUNCTION void draw_intermission(Block& block, const Game& game, const WadBlob& wad, RenderScratch& s, uint8_t* frame) {
+    if (block.leader()) {
+        s.n_patches = 0;
+        place_intermission(s, game, wad);
+    }
+    draw_patches(block, s, wad, frame);
+}
+
+// Everything but text over the view.
+template <class Block>
+OFA_FUNCTION void draw_picture(Block& block, Game& game, const WadBlob& wad, RenderScratch& s, uint8_t* frame) {
+    if (game.mode == MODE_LEVEL) {
+        draw_view(block, game, wad, s, frame);
+        draw_status_bar(block, game, wad, s, frame);
+    } else {
+        draw_intermission(block, game, wad, s, frame);
+    }
+}
+
+template <class Block>
+OFA_FUNCTION void draw_text(Block& block, const Game& game, const WadBlob& wad, RenderScratch& s, uint8_t* frame) {
+    if (block.leader()) {
+        s.n_patches = 0;
+        place_message(s, game, wad);
+    }
+    draw_patches(block, s, wad, frame);
+}
+
 }  // namespace render
 
 // Draws into `frame`, 320x200 palette indices. The frame must hold the game's previous picture: where a level's
 // errors leave nothing to draw, that shows. `scratch` is the renderer's own memory for this game (scratch.h).
 template <class Block>
 OFA_FUNCTION void doom_draw(Block& block, Game& game, const WadBlob& wad, RenderScratch& scratch, uint8_t* frame) {
-    render::draw_view(block, game, wad, scratch, frame);
-    render::draw_status_bar(block, game, wad, scratch, frame);
+    render::draw_picture(block, game, wad, scratch, frame);
+    render::draw_text(block, game, wad, scratch, frame);
 }
 
 }  // namespace doom

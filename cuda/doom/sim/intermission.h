@@ -27,6 +27,8 @@ OFA_FUNCTION int map_after(const Game& g, bool secret) {
 }
 
 OFA_FUNCTION void draw_animation_starts(WorldBase& w) {
+    w.g.intermission.animation_tics = w.g.intermission.tics;
+    w.g.intermission.animation_random = w.g.cosmetic_random;
     const int always = w.g.commercial ? 0 : w.g.episode == 1 ? 10 : w.g.episode == 3 ? 6 : 0;
     for (int i = 0; i < always; ++i) next_cosmetic_random(w);
 }
