@@ -31,8 +31,12 @@ OFA_FUNCTION void start_script(Game& g, int behaviour, uint32_t seed) {
 // The viewed player's next command.
 OFA_NOINLINE TicCommand player_think(Game& g, const WadBlob& wad) {
     if (g.script.behaviour == BEHAVIOUR_MANUAL) return manual(g);
+    // Looking around must not leave traces in the simulation: a recorded run has to play without us.
+    const Clip clip = g.clip;
     WorldBase w(g, wad);
-    return explore(w, g.players[g.viewed]);
+    const TicCommand c = explore(w, g.players[g.viewed]);
+    g.clip = clip;
+    return c;
 }
 
 }  // namespace doom

@@ -10,8 +10,10 @@ constexpr int SAMPLE_TICS = 35, WAIT_LIMIT = 35 * 12, USE_PAUSE = 10;
 constexpr Fixed STUCK_DISTANCE = 20 * UNIT, USE_DISTANCE = 44 * UNIT, ARRIVED_DISTANCE = 20 * UNIT;
 constexpr int32_t USE_ARC = int32_t(ANGLE_45 / 4);
 
+// A level begins. What did not work in it before is remembered over a death.
 OFA_FUNCTION void forget_level(Game& g) {
     Script& s = g.script;
+    if (s.level != g.level) memset(s.edge_failures, 0, sizeof s.edge_failures);
     s.level = g.level;
     s.goal_kind = GOAL_NONE;
     s.path_length = s.off_path_tics = s.wait_tics = s.rest_tics = s.use_tics = 0;
@@ -19,7 +21,6 @@ OFA_FUNCTION void forget_level(Game& g) {
     s.enemy = NONE;
     s.enemy_tics = s.peace_tics = s.n_avoided_items = 0;
     memset(s.sector_failures, 0, sizeof s.sector_failures);
-    memset(s.edge_failures, 0, sizeof s.edge_failures);
     memset(s.line_uses, 0, sizeof s.line_uses);
 }
 
@@ -80,8 +81,8 @@ OFA_FUNCTION bool keep_to_path(const WorldBase& w, int node) {
 }
 
 OFA_FUNCTION void fail_next_edge(Script& s) {
-    if (s.path_length > 0 && s.edge_failures[s.path[s.path_length - 1]] < 255)
-        ++s.edge_failures[s.path[s.path_length - 1]];
+    if (s.path_length > 0 && s.edge_failures[s.path[s.path_length - 1]] < 250)
+        s.edge_failures[s.path[s.path_length - 1]] = uint8_t(s.edge_failures[s.path[s.path_length - 1]] + 2);
     s.goal_kind = GOAL_NONE;
     s.path_length = 0;
 }
@@ -104,6 +105,68 @@ OFA_FUNCTION void wait_for_passage(const WorldBase& w, TicCommand& c, const Mobj
 OFA_FUNCTION bool is_opening(const Game& g, int sector) {
     const int mover = g.sectors[sector].mover;
     return mover != NONE && g.movers[mover].direction >= 0;
+}
+
+// Before a shut door may be a frame too thin to stand in: uses doors of the next edges from some way off.
+OFA_FUNCTION bool use_door_ahead(const WorldBase& w, const Player& p, TicCommand& c) {
+    const Script& s = w.g.script;
+    const Mobj& m = w.g.mobjs[p.mobj];
+    const NavEdge* edges = at(w.wad, w.level->nav_edges);
+    for (int i = s.path_length - 2; i >= 0 && i >= s.path_length - 4; --i) {
+        const NavEdge& e = edges[s.path[i]];
+        if (approximate_distance(e.x * UNIT - m.x, e.y * UNIT - m.y) > 72 * UNIT) return false;
+        if (!(e.flags & NAV_DOOR)) continue;
+        const Passage how = passage(w, p, edges[s.path[i + 1]].to, e);
+        if (how == PASSAGE_FREE || how == PASSAGE_CLOSED) continue;
+        if (how == PASSAGE_WAIT && is_opening(w.g, w.subsectors[e.to].sector)) {
+            stand(w, c, m);
+            turn_towards(c, m.angle, angle_to(w, m.x, m.y, e.x * UNIT, e.y * UNIT));
+        } else {
+            use_at(w, c, m, e.x * UNIT, e.y * UNIT);
+        }
+        return true;
+    }
+    return false;
+}
+
+// Moves the aim from the opening's middle to a place before it, until the player is in line, and then behind it.
+OFA_FUNCTION void aim_through(const WorldBase& w, const Mobj& m, const NavEdge& e, Fixed& x, Fixed& y) {
+    const Angle right = angle_to(w, e.x1 * UNIT, e.y1 * UNIT, e.x2 * UNIT, e.y2 * UNIT);
+    const Angle ahead = right + ANGLE_90;
+    const Fixed dx = m.x - x, dy = m.y - y;
+    const Fixed before = -(fixed_mul(dx, cosine_of(w, ahead)) + fixed_mul(dy, sine_of(w, ahead)));
+    const Fixed aside = magnitude(fixed_mul(dx, cosine_of(w, right)) + fixed_mul(dy, sine_of(w, right)));
+    const Fixed half = approximate_distance(e.x2 - e.x1, e.y2 - e.y1) * (UNIT / 2);
+    const Fixed tolerance = half > 48 * UNIT ? half - 40 * UNIT : 8 * UNIT;
+    if (before > 40 * UNIT || (aside > tolerance && before > 0)) {
+        x -= 24 * cosine_of(w, ahead);
+        y -= 24 * sine_of(w, ahead);
+    } else {
+        x += 40 * cosine_of(w, ahead);
+        y += 40 * sine_of(w, ahead);
+    }
+}
+
+// Moves the aim sideways when something solid stands between it and the player.
+OFA_FUNCTION void step_around(WorldBase& w, const Player& p, Fixed& x, Fixed& y) {
+    const Mobj& m = w.g.mobjs[p.mobj];
+    const Fixed far = approximate_distance(x - m.x, y - m.y);
+    const Angle ahead = angle_to(w, m.x, m.y, x, y);
+    const Fixed box[4] = {m.y, m.y, m.x, m.x};
+    for_blocks_around(w, box, 96 * UNIT, [&](int bx, int by) {
+        return for_things_in_block(w, bx, by, [&](int index) {
+            const Mobj& o = w.g.mobjs[index];
+            if (index == p.mobj || !(o.flags & MF_SOLID)) return true;
+            const Fixed dx = o.x - m.x, dy = o.y - m.y, reach = o.radius + m.radius;
+            const Fixed along = fixed_mul(dx, cosine_of(w, ahead)) + fixed_mul(dy, sine_of(w, ahead));
+            const Fixed left = fixed_mul(dy, cosine_of(w, ahead)) - fixed_mul(dx, sine_of(w, ahead));
+            if (along <= 0 || along > 80 * UNIT || along > far || magnitude(left) > reach + reach / 4) return true;
+            const Angle aside = ahead + (left > 0 ? ANGLE_270 : ANGLE_90);
+            x = o.x + fixed_mul(reach + reach / 2, cosine_of(w, aside));
+            y = o.y + fixed_mul(reach + reach / 2, sine_of(w, aside));
+            return false;
+        });
+    });
 }
 
 // One step along the path. Sets `moving` when the player means to get on.
@@ -134,13 +197,9 @@ OFA_FUNCTION void follow_path(WorldBase& w, const Player& p, TicCommand& c, bool
             return;
         }
     }
-    // Aim through the opening, not at it.
-    const Fixed distance = approximate_distance(x - m.x, y - m.y);
-    if (distance < 28 * UNIT) {
-        const Angle ahead = angle_to(w, e.x1 * UNIT, e.y1 * UNIT, e.x2 * UNIT, e.y2 * UNIT) + ANGLE_90;
-        x += 40 * cosine_of(w, ahead);
-        y += 40 * sine_of(w, ahead);
-    }
+    if (use_door_ahead(w, p, c)) return;
+    aim_through(w, m, e, x, y);
+    step_around(w, p, x, y);
     turn_towards(c, m.angle, angle_to(w, m.x, m.y, x, y));
     run_to(w, c, m, x, y);
     moving = true;
@@ -239,17 +298,25 @@ OFA_FUNCTION TicCommand explore_level(WorldBase& w, const Player& p) {
     if (s.use_tics > 0) --s.use_tics;
     mark_surroundings(w, p);
     watch_for_enemies(w, p);
-    if (fight(w, p, c)) return c;
+    if (fight(w, p, c)) {
+        s.sample_tics = SAMPLE_TICS;
+        s.moving_tics = 0;
+        return c;
+    }
     if (s.dodge_tics > 0) {
         --s.dodge_tics;
         turn_towards(c, m.angle, s.dodge_angle);
         move_with_velocity(w, c, m, fixed_mul(RUN_SPEED, cosine_of(w, s.dodge_angle)),
                            fixed_mul(RUN_SPEED, sine_of(w, s.dodge_angle)));
         press_use(s, c);
+        s.sample_tics = SAMPLE_TICS;
+        s.moving_tics = 0;
         return c;
     }
     if (s.rest_tics > 0) {
         --s.rest_tics;
+        s.sample_tics = SAMPLE_TICS;
+        s.moving_tics = 0;
         stand(w, c, m);
         return c;
     }

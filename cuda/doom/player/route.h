@@ -67,7 +67,6 @@ OFA_FUNCTION Passage passage(const WorldBase& w, const Player& p, int node, cons
     if (e.kind == NAV_TELEPORT) return line_special(w, e.line).kind == KIND_TELEPORT ? PASSAGE_FREE : PASSAGE_CLOSED;
     const int here = w.subsectors[node].sector, there = w.subsectors[e.to].sector;
     const bool as_packed = !has_moved(w, here) && !has_moved(w, there);
-    if (as_packed && e.kind == NAV_OPEN) return PASSAGE_FREE;
     const bool fits = fits_through(gap_of(w.g, here), gap_of(w.g, there));
     if (fits && !(as_packed && e.kind == NAV_MOVES)) return PASSAGE_FREE;
     Gap from[3], to[3];
