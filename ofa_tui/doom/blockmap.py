@@ -59,12 +59,14 @@ def _parse(lump: bytes, n_lines: int, most_cells: int) -> Blockmap | None:
 
 
 def build_blockmap(vertices: np.ndarray, lines: np.ndarray, most_cells: int) -> Blockmap | None:
-    """A grid around all lines, each line in every cell that it touches; None where it has more than `most_cells`."""
+    """A grid around all lines, each line in every cell that it touches; None where it has more than `most_cells`
+    or begins outside of the coordinates a map can have.
+    """
     ends = vertices[np.stack((lines["v1"], lines["v2"]), 1)]
     x, y = ends["x"].astype(np.int64) // FIXED, ends["y"].astype(np.int64) // FIXED
     left, bottom = int(x.min()) - MARGIN, int(y.min()) - MARGIN
     columns, rows = (int(x.max()) - left) // CELL + 1, (int(y.max()) - bottom) // CELL + 1
-    if columns * rows > most_cells:
+    if columns * rows > most_cells or min(left, bottom) < -1 << 15:
         return None
     cells: list[list[int]] = [[0] for _ in range(columns * rows)]
     for number, ((x1, x2), (y1, y2)) in enumerate(zip((x - left).tolist(), (y - bottom).tolist(), strict=True)):

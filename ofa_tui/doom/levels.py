@@ -13,7 +13,7 @@ import numpy as np
 
 from ofa_tui.doom import layout
 from ofa_tui.doom.blockmap import Blockmap, read_blockmap
-from ofa_tui.doom.wad import Wad, WadError
+from ofa_tui.doom.wad import Wad, WadError, clean_name
 
 FIXED = 1 << 16
 NO_SIDE = 0xFFFF
@@ -187,7 +187,7 @@ class _Reader:
         names, inverse = np.unique(raw, return_inverse=True)
         numbers = np.zeros(len(names), np.int16)
         for i, name in enumerate(names.tolist()):
-            text = name.split(b"\0", 1)[0].decode("latin-1").upper()
+            text = clean_name(name)
             if what == "wall texture" and text[:1] in ("-", ""):
                 continue
             if text not in table:

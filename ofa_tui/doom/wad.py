@@ -61,7 +61,7 @@ class Wad:
 
 def clean_name(raw: bytes) -> str:
     """A lump or texture name: bytes up to the first zero, upper case."""
-    return raw.split(b"\0", 1)[0].decode("latin-1").upper()
+    return raw.split(b"\0", 1)[0].upper().decode("latin-1")
 
 
 def read_wad(path: str | Path) -> Wad:

@@ -63,7 +63,8 @@ def level(door_special: int = 1) -> list[Lump]:
     lines = [
         (0, 1, 1, 0, 0, 0, 0xFFFF), (1, 2, 1, 0, 0, 1, 0xFFFF), (2, 3, 4, door_special, 0, 2, 3),
         (3, 0, 1, 0, 0, 4, 0xFFFF), (2, 5, 1, 0, 0, 5, 0xFFFF), (4, 3, 1, 0, 0, 6, 0xFFFF),
-        (4, 5, 4, door_special, 0, 7, 8), (5, 6, 1, 0, 0, 9, 0xFFFF), (6, 7, 1, 11, 0, 10, 0xFFFF), (7, 4, 1, 0, 0, 11, 0xFFFF),
+        (4, 5, 4, door_special, 0, 7, 8), (5, 6, 1, 0, 0, 9, 0xFFFF), (6, 7, 1, 11, 0, 10, 0xFFFF),
+        (7, 4, 1, 0, 0, 11, 0xFFFF),
     ]
     side_sectors = [0, 0, 0, 1, 0, 1, 1, 2, 1, 2, 2, 2]
     sides = [(0, 0, name8("PLAIN"), name8("-"), name8("MIXED"), sector) for sector in side_sectors]
