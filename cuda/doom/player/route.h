@@ -69,8 +69,11 @@ OFA_FUNCTION Passage passage(const WorldBase& w, const Player& p, int node, cons
     const bool as_packed = !has_moved(w, here) && !has_moved(w, there);
     const bool fits = fits_through(gap_of(w.g, here), gap_of(w.g, there));
     if (fits && !(as_packed && e.kind == NAV_MOVES)) return PASSAGE_FREE;
-    Gap from[3], to[3];
-    const int n_from = coming_gaps(w.g, here, from), n_to = coming_gaps(w.g, there, to);
+    Gap from[4], to[3];
+    int n_from = coming_gaps(w.g, here, from);
+    const int n_to = coming_gaps(w.g, there, to);
+    // Who has come into a shut door's sector has opened it.
+    if (from[0].ceiling - from[0].floor < BODY_HEIGHT) from[n_from++] = {from[0].floor, lowest_ceiling_around(w, here) - DOOR_GAP};
     for (int i = 0; i < n_from; ++i)
         for (int k = 0; k < n_to; ++k)
             if (i + k > 0 && fits_through(from[i], to[k])) return PASSAGE_WAIT;
