@@ -110,8 +110,11 @@ def _write_cached(file: Path, blob: np.ndarray) -> None:
             with os.fdopen(handle, "wb") as out:
                 blob.tofile(out)
             os.replace(temporary, file)
+            for older in file.parent.glob(f"{file.name.partition('-')[0]}-*.blob"):
+                if older != file:
+                    older.unlink()
         except OSError:
-            os.unlink(temporary)
+            Path(temporary).unlink(missing_ok=True)
     except OSError:
         pass
 
