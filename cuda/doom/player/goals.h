@@ -5,7 +5,7 @@
 
 namespace doom {
 
-constexpr int ITEM_REACH = 1200, TRIGGER_PATIENCE = 2;
+constexpr int ITEM_REACH = 1200, TRIGGER_PATIENCE = 1;
 constexpr int LONG_STAY_TICS = 35 * 60 * 8;  // after that the exit comes first
 
 OFA_FUNCTION int here_or_unreached(const Script& s, int node) { return node < 0 || node >= MAX_NAV_NODES ? UNREACHED : s.distance[node]; }
@@ -136,12 +136,12 @@ OFA_NOINLINE bool choose_goal(WorldBase& w, const Player& p) {
     }
     for (int uses = 0; uses <= TRIGGER_PATIENCE; ++uses)
         if (choose_trigger(w, p, false, false, uses)) return true;
-    if (choose_trigger(w, p, false, true, 0)) return true;
     if (choose_trigger(w, p, true, false, 200)) return true;
-    // Nothing left: forget what went wrong and begin again.
-    memset(s.sector_failures, 0, sizeof s.sector_failures);
-    memset(s.edge_failures, 0, sizeof s.edge_failures);
-    memset(s.line_uses, 0, sizeof s.line_uses);
+    if (choose_trigger(w, p, false, true, 0)) return true;
+    // Nothing left: forgive what went wrong and begin again.
+    for (uint8_t& failures : s.sector_failures) failures /= 2;
+    for (uint8_t& failures : s.edge_failures) failures /= 2;
+    for (uint8_t& uses : s.line_uses) uses /= 2;
     s.n_avoided_items = 0;
     return false;
 }

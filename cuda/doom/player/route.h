@@ -53,11 +53,6 @@ OFA_FUNCTION int coming_gaps(const Game& g, int sector, Gap* gaps) {
     return n;
 }
 
-OFA_FUNCTION bool has_moved(const WorldBase& w, int sector) {
-    return w.g.sectors[sector].floor_height != w.sectors[sector].floor_height ||
-           w.g.sectors[sector].ceiling_height != w.sectors[sector].ceiling_height;
-}
-
 OFA_FUNCTION bool is_own_door_shut(const WorldBase& w, const Player& p, const NavEdge& e) {
     return (e.flags & NAV_DOOR) && has_key(p, e.key) && line_special(w, e.line).trigger == TRIGGER_DOOR;
 }
@@ -66,9 +61,7 @@ OFA_FUNCTION bool is_own_door_shut(const WorldBase& w, const Player& p, const Na
 OFA_FUNCTION Passage passage(const WorldBase& w, const Player& p, int node, const NavEdge& e) {
     if (e.kind == NAV_TELEPORT) return line_special(w, e.line).kind == KIND_TELEPORT ? PASSAGE_FREE : PASSAGE_CLOSED;
     const int here = w.subsectors[node].sector, there = w.subsectors[e.to].sector;
-    const bool as_packed = !has_moved(w, here) && !has_moved(w, there);
-    const bool fits = fits_through(gap_of(w.g, here), gap_of(w.g, there));
-    if (fits && !(as_packed && e.kind == NAV_MOVES)) return PASSAGE_FREE;
+    if (fits_through(gap_of(w.g, here), gap_of(w.g, there))) return PASSAGE_FREE;
     Gap from[4], to[3];
     int n_from = coming_gaps(w.g, here, from);
     const int n_to = coming_gaps(w.g, there, to);
@@ -85,6 +78,7 @@ OFA_FUNCTION int edge_cost(const Script& s, const NavEdge& e, int number, Passag
     int cost = e.cost + (((uint32_t(number) * 2654435761u) ^ s.random) >> 28);  // ties fall otherwise for each seed
     if (e.flags & NAV_DROP) cost += 128;
     if (e.flags & NAV_DAMAGE) cost += 512;
+    if (e.kind == NAV_MOVES) cost += 128;  // a third sector may still be in the way
     if (how == PASSAGE_DOOR) cost += 128;
     if (how == PASSAGE_WAIT) cost += 256;
     return cost + 1024 * s.edge_failures[number];
