@@ -111,9 +111,7 @@ def read_keymap(path: Path) -> dict[str, tuple[str, ...]]:
 
 def apply_keymap(keymap: Mapping[str, tuple[str, ...]]) -> tuple[Action, ...]:
     """The table with the user's keys. Raises OfaError where two actions would share a key."""
-    actions = tuple(
-        replace(a, keys=keymap[a.name], footer_keys="") if a.name in keymap else a for a in ACTIONS
-    )
+    actions = tuple(replace(a, keys=keymap[a.name], footer_keys="") if a.name in keymap else a for a in ACTIONS)
     owner: dict[str, str] = {}
     for action in actions:
         for key in action.keys:

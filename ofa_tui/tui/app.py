@@ -180,9 +180,7 @@ class OfaApp(App[int], inherit_bindings=False):
                 boxes["prompt"] = Box(0, max(0, height - 2), width, 1)
             else:
                 sides = self._frame("serve").sides
-                boxes["prompt"] = Box(
-                    home.x + sides, home.y + home.height - 1 - sides, home.width - 2 * sides, 1
-                )
+                boxes["prompt"] = Box(home.x + sides, home.y + home.height - 1 - sides, home.width - 2 * sides, 1)
         return boxes
 
     def _frame(self, pane: str) -> Frame:

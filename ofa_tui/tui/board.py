@@ -25,9 +25,7 @@ class BoxLayout(Layout):
     def __init__(self, boxes: Boxes) -> None:
         self._boxes = boxes
 
-    def arrange(
-        self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True
-    ) -> list[WidgetPlacement]:
+    def arrange(self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True) -> list[WidgetPlacement]:
         boxes = self._boxes(size.width, size.height)
         return [
             WidgetPlacement(Region(*boxes[child.id]), NULL_OFFSET, NULL_SPACING, child)

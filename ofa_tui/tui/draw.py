@@ -57,9 +57,7 @@ def _line(grid: Grid, where: tuple[int | slice, int | slice], character: str, co
     grid.fg[where] = colour
 
 
-def _pieces(
-    grid: Grid, x: int, y: int, pieces: Sequence[tuple[str, int]], end: int, *, bold: bool = False
-) -> int:
+def _pieces(grid: Grid, x: int, y: int, pieces: Sequence[tuple[str, int]], end: int, *, bold: bool = False) -> int:
     if not pieces:
         return x
     x = grid.text(x, y, " ", pieces[0][1])

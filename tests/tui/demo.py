@@ -4,13 +4,30 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 
 from fake_run import FakeEngine
 
+from ofa_tui.engine.protocol import Snapshot
 from ofa_tui.errors import OfaError
 from ofa_tui.tui import run_ui
 from ofa_tui.tui.colour import Depth
 from ofa_tui.tui.options import UiOptions
+
+
+def fail_later(engine: FakeEngine, how: str) -> None:
+    poll = engine.poll
+    begin: list[float] = []
+
+    def failing() -> Snapshot:
+        begin.append(time.monotonic())
+        if begin[-1] - begin[0] > 1.0:
+            if how == "crash":
+                raise OfaError("invented crash")
+            engine.abort = "invented abort"
+        return poll()
+
+    engine.poll = failing  # type: ignore[method-assign]
 
 
 def main() -> int:
@@ -21,11 +38,18 @@ def main() -> int:
     parser.add_argument("--depth", choices=[d.value for d in Depth])
     parser.add_argument("--theme", default="")
     parser.add_argument("--from-second", type=float, default=20.0)
+    parser.add_argument("--fail", choices=["abort", "crash"], help="let the engine fail after a second")
+    parser.add_argument("--report-stop", action="store_true", help="print a line when the engine is stopped")
     arguments = parser.parse_args()
     engine = FakeEngine(
         arguments.sms, steps=arguments.steps, games=0 if arguments.no_doom else 1, start_at_s=arguments.from_second
     )
-    engine.corridor.draw_all()
+    if arguments.fail:
+        fail_later(engine, arguments.fail)
+    if arguments.report_stop:
+        engine.on_stop = lambda: print("engine stopped")
+    else:
+        engine.corridor.draw_all()
     depth = Depth(arguments.depth) if arguments.depth else None
     try:
         return run_ui(engine, UiOptions(theme=arguments.theme, depth=depth))

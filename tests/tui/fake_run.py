@@ -17,7 +17,7 @@ from ofa_tui.program.ops import OPCODES
 STORY = (
     "The old mill stood at the edge of the river, its wheel turning slowly in the cold morning light. Nobody in the"
     " village could remember who had built it, or why the grain it ground always came out a little sweeter than it"
-    " went in. One day Tim took his kite to the hill behind it. The wind was strong. \"Hold on,\" said his sister, and"
+    ' went in. One day Tim took his kite to the hill behind it. The wind was strong. "Hold on," said his sister, and'
     " they both laughed until the sun went down."
 )
 
@@ -121,6 +121,7 @@ class FakeEngine:
         self.paused = self.stopped = False
         self.abort: str = ""
         self.refuse = ""
+        self.on_stop: Callable[[], object] = lambda: None
         roles = [abi.TRAIN] * n_sms
         share = (20, 8, 4) if cuda else (1, 1, 0)
         if not games:
@@ -161,6 +162,8 @@ class FakeEngine:
         self._frames += count
 
     def stop(self, timeout_s: float = 10.0) -> None:
+        if not self.stopped:
+            self.on_stop()
         self.stopped = True
 
     def weights(self) -> dict[str, np.ndarray]:

@@ -66,9 +66,12 @@ def watch(
     key: bytes = b"",
     echo: bytes = b"",
     answer: bool = True,
+    until: bytes = b"",
     keep: int = 4_000_000,
 ) -> LinkReport:
-    """Reads for `settle` + `seconds`, measuring the latter. With `key`, presses it each second and waits for `echo`.
+    """Reads for `settle` + `seconds`, measuring the latter, or until `until` was seen.
+
+    With `key`, presses it each second and waits for `echo`.
 
     The link delivers `rate` bytes a second, `delay` seconds late each way; the sender is blocked while 64 kB wait
     (a socket's buffer).
@@ -113,6 +116,8 @@ def watch(
             if len(report.output) < keep:
                 report.output += data
             tail = seen[-64:]
+            if until and until in report.output:
+                return report
         while replies and replies[0] <= now:
             replies.popleft()
             os.write(descriptor, b"\x1b[5;5R")
@@ -122,7 +127,9 @@ def watch(
                 pressed = now
                 os.write(descriptor, key)
     report.seconds = time.monotonic() - measured_from
-    report.cpu_seconds = cpu_seconds(pid) - (cpu_before or 0.0)
+    if cpu_before is None:
+        return report
+    report.cpu_seconds = cpu_seconds(pid) - cpu_before
     return report
 
 
@@ -132,13 +139,15 @@ def finish(pid: int, descriptor: int, timeout: float = 10.0) -> int:
     return wait_exit(pid, descriptor, timeout)
 
 
-def wait_exit(pid: int, descriptor: int, timeout: float = 10.0) -> int:
-    """Reads the terminal empty until the process ends; -1 if it does not."""
+def wait_exit(pid: int, descriptor: int, timeout: float = 10.0, output: bytearray | None = None) -> int:
+    """Reads the terminal empty until the process ends; -1 if it does not. Adds what it read to `output`."""
     end = time.monotonic() + timeout
     while time.monotonic() < end:
-        if select.select([descriptor], [], [], 0.05)[0]:
+        if select.select([descriptor] if descriptor >= 0 else [], [], [], 0.05)[0]:
             try:
                 data = os.read(descriptor, 65536)
+                if output is not None:
+                    output += data
                 for _ in range(data.count(b"\x1b[6n")):
                     os.write(descriptor, b"\x1b[5;5R")
             except OSError:

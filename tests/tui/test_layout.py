@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from ofa_tui.tui.layout import PANES, Box, SizeClass, arrange, size_class
@@ -41,8 +43,8 @@ def cover(boxes: dict[str, Box], width: int, height: int) -> list[list[int]]:
 
 @pytest.mark.parametrize("zoom", [None, "loss"])
 def test_every_cell_belongs_to_one_pane(zoom: str | None) -> None:
-    sizes = [(w, h) for w in (1, 20, 79, 80, 99, 100, 120, 159, 160, 200, 321) for h in (1, 5, 6, 23, 24, 33, 34, 48, 60, 95)]
-    for width, height in sizes:
+    widths, heights = (1, 20, 79, 80, 99, 100, 120, 159, 160, 200, 321), (1, 5, 6, 23, 24, 33, 34, 48, 60, 95)
+    for width, height in itertools.product(widths, heights):
         boxes = arrange(width, height, zoom=zoom)
         assert all(count == 1 for row in cover(boxes, width, height) for count in row), (width, height)
         if size_class(width, height) is SizeClass.SINGLE or zoom:

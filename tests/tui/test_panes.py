@@ -42,7 +42,13 @@ def test_words_stay_whole_across_colours() -> None:
 
 @pytest.mark.parametrize(
     ("count", "width", "height", "style", "columns"),
-    [(132, 120, 6, "label", 22), (132, 72, 4, "block", 33), (132, 66, 1, "half", 66), (4, 120, 6, "list", 1), (4, 60, 1, "label", 4)],
+    [
+        (132, 120, 6, "label", 22),
+        (132, 72, 4, "block", 33),
+        (132, 66, 1, "half", 66),
+        (4, 120, 6, "list", 1),
+        (4, 60, 1, "label", 4),
+    ],
 )
 def test_cell_plans(count: int, width: int, height: int, style: str, columns: int) -> None:
     plan = sms.plan_cells(count, width, height)

@@ -169,9 +169,7 @@ def _paint_strip(grid: Grid, model: RunModel, theme: Theme, selected: int | None
     return box
 
 
-def _paint_cells(
-    grid: Grid, box: Box, plan: CellPlan, model: RunModel, theme: Theme, selected: int | None
-) -> None:
+def _paint_cells(grid: Grid, box: Box, plan: CellPlan, model: RunModel, theme: Theme, selected: int | None) -> None:
     count = min(len(model.roles), model.info.n_sms)
     roles, busy = model.roles[:count], model.busy[:count]
     if plan.style == "list":
@@ -223,9 +221,7 @@ def _paint_halves(
     grid.fg[area], grid.bg[area] = halves[:, 0], halves[:, 1]
 
 
-def _paint_row(
-    grid: Grid, x: int, y: int, width: int, model: RunModel, theme: Theme, sm: int, selected: bool
-) -> None:
+def _paint_row(grid: Grid, x: int, y: int, width: int, model: RunModel, theme: Theme, sm: int, selected: bool) -> None:
     """One SM as a line: number, role, bar, share, task, history."""
     role, busy = int(model.roles[sm]), float(model.busy[sm])
     end = x + width - 1

@@ -1,0 +1,341 @@
+"""The app over a frozen engine: golden screens at the three sizes, keys to events, life in one process.
+
+After a deliberate change of the screens, write them anew with OFA_TUI_WRITE_GOLDEN=1 and read the difference.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_run import FakeEngine, card_palette
+from PIL import Image
+from textual.pilot import Pilot
+
+from ofa_tui import abi
+from ofa_tui.engine.protocol import Event, Snapshot
+from ofa_tui.errors import AbortedError, OfaError
+from ofa_tui.tui.app import OfaApp
+from ofa_tui.tui.colour import Depth
+from ofa_tui.tui.flow import FrameFlow
+from ofa_tui.tui.options import UiOptions
+from ofa_tui.tui.screenshot import screen_grid
+
+GOLDEN = Path(__file__).parent / "golden"
+SECONDS = 32
+
+
+def test_card() -> np.ndarray:
+    """u1 [200, 320]: colour bars, a grey ramp, a checker and a bar below."""
+    card = np.zeros((200, 320), np.uint8)
+    card[:80] = (np.arange(320) // 40 % 8 * 32 + 24).astype(np.uint8)
+    card[80:124] = (np.arange(320) // 10).astype(np.uint8)
+    y, x = np.mgrid[124:168, 0:320]
+    card[124:168] = ((x // 16 + y // 16) % 2 * 28 + 2).astype(np.uint8)
+    card[168:] = 5 * 32 + 20
+    card[176:192, 40:120] = 2 * 32 + 28
+    return card
+
+
+test_card.__test__ = False  # type: ignore[attr-defined]
+
+
+class Session:
+    """An app whose engine has run SECONDS of its own time and then stands still."""
+
+    def __init__(self, app: OfaApp, engine: FakeEngine, pilot: Pilot[int], now: list[float]) -> None:
+        self.app, self.engine, self.pilot, self._now = app, engine, pilot, now
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    async def advance(self, seconds: float) -> None:
+        self._now[0] += seconds
+        self.app._tick()
+        await self.pilot.pause()
+        self.app.repaint_all()
+
+    def text(self, pane: str | None = None) -> str:
+        if pane is None:
+            return "\n".join(line.rstrip() for line in screen_grid(self.app).lines())
+        grid = self.app.panes[pane].grid
+        return "\n".join(grid.lines()) if grid is not None else ""
+
+
+@asynccontextmanager
+async def session(
+    columns: int = 120,
+    rows: int = 40,
+    *,
+    sms: int = 4,
+    games: int = 1,
+    options: UiOptions | None = None,
+    depth: Depth = Depth.TRUECOLOR,
+) -> AsyncIterator[Session]:
+    now = [0.0]
+    engine = FakeEngine(sms, games=games, clock=lambda: now[0], frozen_frame=test_card())
+    engine.start()
+    app = OfaApp(engine, options=options or UiOptions(depth=depth))
+    async with app.run_test(size=(columns, rows)) as pilot:
+        for _ in range(SECONDS * 2):
+            now[0] += 0.5
+            app._tick()
+        await pilot.pause()
+        app.repaint_all()
+        await pilot.pause()
+        yield Session(app, engine, pilot, now)
+
+
+@pytest.fixture(autouse=True)
+def steady(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The link's rate is measured in real time; no configuration of the machine's user."""
+    monkeypatch.setattr(FrameFlow, "rate", lambda self, now: 35.0)
+    monkeypatch.setenv("OFA_TUI_CONFIG", str(tmp_path / "config"))
+
+
+@pytest.mark.parametrize(("size", "sms"), [("200x60", 132), ("120x40", 4), ("80x24", 4), ("80x24", 132), ("60x18", 4)])
+async def test_golden_screens(size: str, sms: int) -> None:
+    columns, rows = map(int, size.split("x"))
+    async with session(columns, rows, sms=sms) as run:
+        text = run.text() + "\n"
+    path = GOLDEN / f"{size}-{sms}sm.txt"
+    if os.environ.get("OFA_TUI_WRITE_GOLDEN"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+async def test_the_picture_on_screen_is_the_test_card() -> None:
+    async with session(200, 60, sms=132) as run:
+        grid = screen_grid(run.app)
+    palette = card_palette()
+    left, top = 1, 5  # inside the border, below header and tiles
+    for x, index in ((7, 24), (22, 32 + 24), (112, 7 * 32 + 24)):
+        red, green, blue = np.rint(255 * (palette[index] / 255) ** 0.8).astype(int)
+        shown = int(grid.bg[top + 3, left + x])
+        assert max(abs((shown >> 16) - red), abs((shown >> 8 & 255) - green), abs((shown & 255) - blue)) <= 4
+    assert int(grid.bg[top + 46, left + 10]) == run.app.colours.background, "the border row is not picture"
+
+
+async def test_doom_is_explained_when_missing() -> None:
+    async with session(games=0) as run:
+        assert "install the package vizdoom" in " ".join(run.text("doom").replace("│", " ").split())
+        assert "explore" not in run.text("footer")
+        await run.press("e", "m", "}")
+        assert not run.engine.posted
+
+
+@pytest.mark.parametrize(
+    ("keys", "event"),
+    [
+        (["left_square_bracket"], Event("set_role", "step", target=1, args=(abi.SERVE,))),
+        (["right_square_bracket"], Event("set_role", "step", target=2, args=(abi.TRAIN,))),
+        (["left_curly_bracket"], Event("set_role", "step", target=1, args=(abi.DOOM,))),
+        (["right_curly_bracket"], Event("set_role", "step", target=3, args=(abi.TRAIN,))),
+        (["e"], Event("behaviour", "tic", args=(0,))),
+        (["slash", "O", "n", "c", "e", "space", "q", "enter"], Event("prompt", "token", text="Once q")),
+        (["2", "down", "down", "enter", "down", "enter"], Event("set_role", "step", target=1, args=(abi.SERVE,))),
+    ],
+)
+async def test_keys_become_events(keys: list[str], event: Event) -> None:
+    async with session() as run:
+        await run.press(*keys)
+        assert run.engine.posted == [event]
+
+
+async def test_pause_and_go_on() -> None:
+    async with session() as run:
+        await run.press("space")
+        assert run.engine.paused
+        await run.advance(0.1)
+        assert "paused" in run.text("header")
+        await run.press("space")
+        assert not run.engine.paused
+
+
+async def test_a_person_plays_and_gives_the_controls_back() -> None:
+    async with session() as run:
+        await run.press("m")
+        manual = run.app.behaviours.index("manual")
+        assert run.engine.posted == [Event("behaviour", "tic", args=(manual,))]
+        await run.press("w")
+        await run.press("q")  # not ours while playing: no quit question
+        assert run.engine.posted[1] == Event("keys", "tic", args=(50, 0, 0, 0))
+        assert len(run.app.screen_stack) == 1 and run.app.playing
+        await run.pilot.pause(0.3)
+        assert run.engine.posted[-1] == Event("keys", "tic", args=(0, 0, 0, 0)), "the hold runs out"
+        await run.press("escape")
+        assert run.engine.posted[-1] == Event("behaviour", "tic", args=(0,)) and not run.app.playing
+
+
+async def test_zoom_and_single_pane() -> None:
+    async with session() as run:
+        await run.press("3")
+        assert run.app.panes["loss"].size == (120, 36) and "1 doom" not in run.text()
+        await run.press("3")
+        assert run.app.panes["loss"].size == (46, 16)
+    async with session(60, 18) as run:
+        assert "1 doom" in run.text() and "3 loss" not in run.text()
+        await run.press("4")
+        assert "4 serve" in run.text() and "1 doom" not in run.text()
+        await run.press("4")
+        assert "4 serve" in run.text()
+    async with session(20, 5) as run:
+        await run.press("2")
+        assert "2 SMs" in run.text() and "0 T" in run.text()
+
+
+async def test_resizing_moves_through_all_layouts() -> None:
+    async with session(200, 60) as run:
+        for columns, rows in ((120, 40), (80, 24), (30, 8), (200, 60)):
+            await run.pilot.resize_terminal(columns, rows)
+            await run.pilot.pause()
+            assert run.app.screen.size == (columns, rows)
+            run.app.repaint_all()
+        assert run.app.panes["doom"].size == (122, 47)
+
+
+async def test_loss_keys() -> None:
+    async with session() as run:
+        assert "linear" not in run.text("loss")
+        await run.press("y")
+        assert "linear" in run.text("loss")
+        await run.press("3", "up", "up")
+        assert run.app.plot.span > 0
+        await run.press("left")
+        assert run.app.plot.end > 0 and "window" in run.text("loss")
+        await run.press("escape")
+        assert run.app.plot.span == 0
+
+
+async def test_selecting_an_sm_by_mouse() -> None:
+    async with session(200, 60, sms=132) as run:
+        box = run.app.sms_box
+        await run.pilot.click("#sms", offset=(box.x + 5 * 3 + 1, box.y + 2))
+        assert run.app.selected_sm == 2 * 22 + 3
+        assert "SM 47" in run.text("sms")
+
+
+async def test_what_the_engine_refuses_is_said() -> None:
+    async with session() as run:
+        run.engine.refuse = "SM 1 is the last that trains; keep one"
+        await run.press("left_square_bracket")
+        assert "the last that trains" in run.text("footer")
+
+
+async def test_themes_and_help_and_palette() -> None:
+    async with session() as run:
+        for name in ("contrast", "light", "dark"):
+            await run.press("t")
+            assert run.app.colours.name == name
+        await run.press("question_mark")
+        help_text = run.text()
+        assert "move one SM from train to serve" in help_text and "take the controls" in help_text
+        await run.press("escape", "colon")
+        assert len(run.app.screen_stack) == 2
+        await run.press("escape")
+        assert len(run.app.screen_stack) == 1
+
+
+async def test_screenshots(tmp_path: Path) -> None:
+    async with session(80, 24, options=UiOptions(depth=Depth.TRUECOLOR, screenshots=tmp_path / "shots")) as run:
+        await run.press("x")
+        run.app.do.perform("screenshot_svg")
+        (png,), (svg,) = (tmp_path / "shots").glob("*.png"), (tmp_path / "shots").glob("*.svg")
+        assert Image.open(png).size == (800, 480) and "loss" in svg.read_text()
+        assert "saved" in run.text("footer")
+
+
+async def test_an_unwritable_screenshot_folder_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    async with session(options=UiOptions(depth=Depth.TRUECOLOR, screenshots=tmp_path / "file")) as run:
+        await run.press("x")
+        assert "cannot save" in run.text("footer")
+
+
+class Tape:
+    """A recorder that counts, and can fail."""
+
+    def __init__(self) -> None:
+        self.written, self.closed, self.full = 0, False, False
+
+    def write(self, snapshot: Snapshot) -> None:
+        if self.full:
+            raise OfaError("the disk is full")
+        self.written += 1
+
+    def close(self) -> None:
+        self.closed = True
+
+
+async def test_recording_on_and_off_and_failing() -> None:
+    tapes: list[Tape] = []
+
+    def recorder() -> Tape:
+        tapes.append(Tape())
+        return tapes[-1]
+
+    async with session(options=UiOptions(depth=Depth.TRUECOLOR, recorder=recorder)) as run:
+        assert "rec" in run.text("footer")
+        await run.press("r")
+        await run.advance(0.1)
+        assert "REC" in run.text("header") and tapes[0].written
+        await run.press("r")
+        assert tapes[0].closed and run.app.recorder is None
+        await run.press("r")
+        tapes[1].full = True
+        await run.advance(0.1)
+        assert run.app.recorder is None and "disk is full" in run.text("footer")
+
+
+async def test_quitting_asks_only_for_an_unfinished_run() -> None:
+    async with session() as run:
+        await run.press("q")
+        assert "Stop this run?" in run.text()
+        await run.press("n")
+        assert run.app.is_running and len(run.app.screen_stack) == 1
+        await run.press("q", "y")
+        assert run.app.return_code == 0
+    async with session() as run:
+        await run.advance(1000)
+        assert run.app.model.state == "finished"
+        await run.press("q")
+        assert run.app.return_code == 0
+
+
+async def test_an_abort_is_shown_until_the_person_leaves() -> None:
+    async with session() as run:
+        run.engine.abort = "SM 3 waited 10 s for counter 17"
+        await run.advance(0.1)
+        assert "SM 3 waited" in run.text("footer") and "aborted" in run.text("header")
+        await run.press("q")
+        assert run.app.return_code == 3 and isinstance(run.app.failure, AbortedError)
+
+
+@pytest.mark.parametrize("depth", list(Depth))
+async def test_every_depth_draws(depth: Depth) -> None:
+    async with session(depth=depth) as run:
+        for pane in run.app.panes.values():
+            assert pane._strips and all(s.cell_length == pane.size.width for s in pane._strips)
+        # Without colours nothing but bold and reverse is sent.
+        sent = "".join(s.render(run.app.console) for s in run.app.panes["sms"]._strips)
+        assert ("38;" in sent) == (depth in (Depth.TRUECOLOR, Depth.EIGHT_BIT))
+
+
+async def test_unchanged_panes_are_not_sent_again() -> None:
+    async with session() as run:
+        assert not any(pane.repaint() for pane in run.app.panes.values())
+        strips = list(run.app.panes["player"]._strips)
+        await run.advance(0.03)
+        again = run.app.panes["player"]._strips
+        assert sum(a is not b for a, b in zip(strips, again, strict=True)) <= 2
+
+
+def test_unknown_theme_is_explained() -> None:
+    with pytest.raises(OfaError, match=re.escape("unknown theme 'pink'")):
+        OfaApp(FakeEngine(), options=UiOptions(theme="pink"))
