@@ -280,6 +280,7 @@ struct Script {
     Angle dodge_angle;
     int32_t enemy, enemy_tics, peace_tics;
     int32_t avoided_items[MAX_AVOIDED_ITEMS], n_avoided_items;
+    uint8_t despair;            // there was nothing left to do: dubious passages count as open
     uint8_t sector_failures[MAX_SECTORS], sector_frontier[MAX_SECTORS];
     uint8_t edge_failures[MAX_NAV_EDGES];
     uint8_t line_uses[MAX_LINES];

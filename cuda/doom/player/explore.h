@@ -17,6 +17,7 @@ OFA_FUNCTION void forget_level(Game& g) {
     s.level = g.level;
     s.goal_kind = GOAL_NONE;
     s.path_length = s.off_path_tics = s.wait_tics = s.rest_tics = s.use_tics = 0;
+    s.despair = 0;
     s.sectors_seen = s.sample_tics = s.moving_tics = s.dodge_tics = 0;
     s.enemy = NONE;
     s.enemy_tics = s.peace_tics = s.n_avoided_items = 0;
@@ -108,7 +109,7 @@ OFA_FUNCTION bool is_opening(const Game& g, int sector) {
 }
 
 // Before a shut door may be a frame too thin to stand in: uses doors of the next edges from some way off.
-OFA_FUNCTION bool use_door_ahead(const WorldBase& w, const Player& p, TicCommand& c) {
+OFA_FUNCTION bool use_door_ahead(WorldBase& w, const Player& p, TicCommand& c) {
     const Script& s = w.g.script;
     const Mobj& m = w.g.mobjs[p.mobj];
     const NavEdge* edges = at(w.wad, w.level->nav_edges);

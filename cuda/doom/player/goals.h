@@ -138,7 +138,8 @@ OFA_NOINLINE bool choose_goal(WorldBase& w, const Player& p) {
         if (choose_trigger(w, p, false, false, uses)) return true;
     if (choose_trigger(w, p, true, false, 200)) return true;
     if (choose_trigger(w, p, false, true, 0)) return true;
-    // Nothing left: forgive what went wrong and begin again.
+    // Nothing left: forgive what went wrong and begin again; believe in passages that look too high.
+    s.despair ^= 1;
     for (uint8_t& failures : s.sector_failures) failures /= 2;
     for (uint8_t& failures : s.edge_failures) failures /= 2;
     for (uint8_t& uses : s.line_uses) uses /= 2;

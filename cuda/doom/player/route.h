@@ -57,11 +57,52 @@ OFA_FUNCTION bool is_own_door_shut(const WorldBase& w, const Player& p, const Na
     return (e.flags & NAV_DOOR) && has_key(p, e.key) && line_special(w, e.line).trigger == TRIGGER_DOOR;
 }
 
+// Whether a sector will open by itself, can be opened by hand, or neither.
+OFA_FUNCTION Passage help_by_sector(const WorldBase& w, const Player& p, int sector) {
+    if (w.g.sectors[sector].mover != NONE) return PASSAGE_WAIT;
+    const int32_t* first = at(w.wad, w.level->nav_sector_triggers) + sector;
+    for (int i = first[0]; i < first[1]; ++i) {
+        const NavTrigger& t = at(w.wad, w.level->nav_triggers)[i];
+        if (line_special(w, t.line).trigger == TRIGGER_DOOR && has_key(p, t.key)) return PASSAGE_DOOR;
+    }
+    return PASSAGE_CLOSED;
+}
+
+// Whether the player has room at a point, coming from a floor height: something beside the passage may be in the way
+// and has to move first. Notes that sector.
+OFA_FUNCTION Passage probe_place(WorldBase& w, const Player& p, Fixed x, Fixed y, Fixed floor) {
+    const Fixed radius = w.types[THING_PLAYER].radius;
+    const Fixed box[4] = {y + radius, y - radius, x - radius, x + radius};
+    Passage worst = PASSAGE_FREE;
+    Game& g = w.g;
+    ++g.valid_count;
+    for_blocks_around(w, box, 0, [&](int bx, int by) {
+        return for_lines_in_block(w, bx, by, [&](int line) {
+            const MapLine& l = w.lines[line];
+            if (l.sector[1] < 0 || box[BOX_RIGHT] <= l.box[BOX_LEFT] || box[BOX_LEFT] >= l.box[BOX_RIGHT] ||
+                box[BOX_TOP] <= l.box[BOX_BOTTOM] || box[BOX_BOTTOM] >= l.box[BOX_TOP] || side_of_box(w, box, l) != -1)
+                return true;
+            find_opening(w, line);
+            if (g.clip.open_range >= BODY_HEIGHT && g.clip.open_bottom - floor <= STEP_HEIGHT) return true;
+            Passage help = PASSAGE_CLOSED;
+            for (int side = 0; side < 2 && help == PASSAGE_CLOSED; ++side) {
+                help = help_by_sector(w, p, l.sector[side]);
+                g.script.sector_frontier[l.sector[side]] = 1;
+            }
+            worst = help;
+            return worst != PASSAGE_CLOSED;
+        });
+    });
+    return worst;
+}
+
 // Whether the player gets along an edge from a node, and what it takes.
-OFA_FUNCTION Passage passage(const WorldBase& w, const Player& p, int node, const NavEdge& e) {
+OFA_FUNCTION Passage passage(WorldBase& w, const Player& p, int node, const NavEdge& e) {
     if (e.kind == NAV_TELEPORT) return line_special(w, e.line).kind == KIND_TELEPORT ? PASSAGE_FREE : PASSAGE_CLOSED;
     const int here = w.subsectors[node].sector, there = w.subsectors[e.to].sector;
-    if (fits_through(gap_of(w.g, here), gap_of(w.g, there))) return PASSAGE_FREE;
+    if (fits_through(gap_of(w.g, here), gap_of(w.g, there)))
+        return e.kind == NAV_MOVES ? probe_place(w, p, e.x * UNIT, e.y * UNIT, gap_of(w.g, here).floor) : PASSAGE_FREE;
+    if (w.g.script.despair && e.kind == NAV_OPEN) return PASSAGE_FREE;
     Gap from[4], to[3];
     int n_from = coming_gaps(w.g, here, from);
     const int n_to = coming_gaps(w.g, there, to);
@@ -78,7 +119,6 @@ OFA_FUNCTION int edge_cost(const Script& s, const NavEdge& e, int number, Passag
     int cost = e.cost + (((uint32_t(number) * 2654435761u) ^ s.random) >> 28);  // ties fall otherwise for each seed
     if (e.flags & NAV_DROP) cost += 128;
     if (e.flags & NAV_DAMAGE) cost += 512;
-    if (e.kind == NAV_MOVES) cost += 128;  // a third sector may still be in the way
     if (how == PASSAGE_DOOR) cost += 128;
     if (how == PASSAGE_WAIT) cost += 256;
     return cost + 1024 * s.edge_failures[number];
@@ -127,6 +167,7 @@ OFA_NOINLINE void find_ways(WorldBase& w, const Player& p, int start) {
     const NavNode* nodes = at(w.wad, w.level->nav_nodes);
     const NavEdge* edges = at(w.wad, w.level->nav_edges);
     const int n = n_nav_nodes(w);
+    memset(s.sector_frontier, 0, sizeof s.sector_frontier);
     for (int i = 0; i < n; ++i) {
         s.distance[i] = UNREACHED;
         s.heap_place[i] = s.came_from[i] = s.came_by[i] = NONE;
@@ -153,7 +194,6 @@ OFA_NOINLINE void find_ways(WorldBase& w, const Player& p, int start) {
             rise_in_heap(s, s.heap_place[e.to]);
         }
     }
-    memset(s.sector_frontier, 0, sizeof s.sector_frontier);
     for (int node = 0; node < n; ++node) {
         if (s.distance[node] == UNREACHED) continue;
         for (uint32_t i = 0; i < nodes[node].n_edges; ++i) {
