@@ -187,10 +187,7 @@ OFA_FUNCTION Taken take_item(WorldBase& w, Player& p, int type, bool dropped, in
         case THING_SUPER_SHOTGUN: weapon = WEAPON_SUPER_SHOTGUN; message = MESSAGE_SUPER_SHOTGUN; break;
         default: return TAKEN_NOT;
     }
-    const bool had = p.weapon_owned[weapon];
-    const bool taken = give_weapon(w, p, weapon, dropped);
-    if (!taken && !had && p.weapon_owned[weapon]) p.message = int16_t(message);
-    return taken_if(taken);
+    return taken_if(give_weapon(w, p, weapon, dropped));
 }
 
 OFA_NOINLINE void touch_special(WorldBase& w, int item, int toucher) {
