@@ -34,11 +34,11 @@ def draw_frame(
     width, height = grid.width, grid.height
     if not frame.top:
         return Box(0, 0, width, height)
-    _line(grid, (0, slice(None)), "─", line)
+    _line(grid, (slice(0, 1), slice(None)), "─", line)
     if frame.sides:
-        _line(grid, (slice(1, -1), 0), "│", line)
-        _line(grid, (slice(1, -1), width - 1), "│", line)
-        _line(grid, (height - 1, slice(None)), "─", line)
+        _line(grid, (slice(1, -1), slice(0, 1)), "│", line)
+        _line(grid, (slice(1, -1), slice(-1, None)), "│", line)
+        _line(grid, (slice(-1, None), slice(None)), "─", line)
         for x, y, corner in ((0, 0, "╭"), (width - 1, 0, "╮"), (0, height - 1, "╰"), (width - 1, height - 1, "╯")):
             grid.text(x, y, corner, line)
     end = _pieces(grid, 2 if frame.sides else 0, 0, title, width - 1, bold=True)
@@ -52,7 +52,7 @@ def draw_frame(
     return Box(inset, 1, max(0, width - inset), max(0, height - 1))
 
 
-def _line(grid: Grid, where: tuple[int | slice, int | slice], character: str, colour: int) -> None:
+def _line(grid: Grid, where: tuple[slice, slice], character: str, colour: int) -> None:
     grid.char[where] = ord(character)
     grid.fg[where] = colour
 

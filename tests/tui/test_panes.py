@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 from ofa_tui import abi
 from ofa_tui.errors import OfaError
+from ofa_tui.tui.colour import Depth
 from ofa_tui.tui.grid import Grid
-from ofa_tui.tui.layout import Frame
+from ofa_tui.tui.layout import Frame, SizeClass
 from ofa_tui.tui.model import RunModel
-from ofa_tui.tui.panes import serve, sms
+from ofa_tui.tui.panes import doom, loss, player, serve, sms, status
+from ofa_tui.tui.plot import PlotView
 from ofa_tui.tui.theme import load_themes, read_theme
 
 THEME = load_themes()["dark"]
@@ -133,3 +135,21 @@ def test_the_prompt_row_stays_free() -> None:
     grid = Grid(40, 8, THEME.text, THEME.background)
     serve.paint_serve(grid, Frame(), model, THEME, False, prompt_rows=1, gap=False)
     assert grid.lines()[6][1:-1].strip() == ""
+
+
+@pytest.mark.parametrize("count", [1, 4, 132])
+def test_panes_survive_any_size(count: int) -> None:
+    """While the terminal is being resized a pane may be painted at a size its frame was not meant for."""
+    model = run_model(count)
+    view, style = PlotView(), doom.PictureStyle(Depth.EIGHT_BIT, 0, None)
+    for width, height in ((0, 0), (1, 1), (2, 1), (1, 4), (5, 2), (30, 1), (80, 1), (7, 3), (40, 2), (200, 3)):
+        for frame in (Frame(), Frame(True, False), Frame(False, False)):
+            grid = Grid(width, height, THEME.text, THEME.background)
+            sms.paint_sms(grid, frame, model, THEME, True, 0, True)
+            loss.paint_loss(grid, frame, model, THEME, view, True)
+            serve.paint_serve(grid, frame, model, THEME, True, prompt_rows=1, gap=True)
+            player.paint_player(grid, frame, model, THEME, True, "explore", False, False)
+            doom.paint_doom(grid, frame, model, THEME, True, style, "explore", False)
+            for kind in SizeClass:
+                status.paint_tiles(grid, model, THEME, kind)
+                status.paint_header(grid, model, THEME, kind, status.HeaderState(35.0, True, True, True))

@@ -171,6 +171,8 @@ def _paint_strip(grid: Grid, model: RunModel, theme: Theme, selected: int | None
 
 def _paint_cells(grid: Grid, box: Box, plan: CellPlan, model: RunModel, theme: Theme, selected: int | None) -> None:
     count = min(len(model.roles), model.info.n_sms)
+    if box.width <= 0 or box.height <= 0:
+        return
     roles, busy = model.roles[:count], model.busy[:count]
     if plan.style == "list":
         for sm in range(count):
@@ -199,11 +201,12 @@ def _paint_cells(grid: Grid, box: Box, plan: CellPlan, model: RunModel, theme: T
         grid.fg[rows, columns + offset], grid.bg[rows, columns + offset] = ink, back
     percent = np.rint(100 * busy).astype(int).tolist()
     for sm, role in enumerate(roles.tolist()):
-        text = "   ·" if role == abi.IDLE else f"{_LETTERS[role]}{percent[sm]:3d}"
+        text = f"{_LETTERS[role]}{percent[sm]:3d}" if role else "   ·"
         if room >= 7:
-            text = f"{sm:3d} {_LETTERS[role]}{percent[sm]:3d}" if role else f"{sm:3d}   ·"
-            text = f"{text}%".center(room) if room >= 9 and role else text.ljust(room)
-        grid.char[rows[sm], columns[sm] : columns[sm] + room] = [ord(c) for c in text[:room]]
+            text = f"{sm:3d} {text}" if role else f"{sm:3d} {text.strip():<4s}"
+        if room >= 9 and role:
+            text += "%"
+        grid.char[rows[sm], columns[sm] : columns[sm] + room] = [ord(c) for c in text[:room].center(room)]
 
 
 def _paint_halves(
