@@ -211,13 +211,10 @@ OFA_FUNCTION void set_weapon_state(W& w, Player& p, int state) {
     } while (sprite.tics == 0);
 }
 
-// Once a level begins and once a life begins.
+// Once a level begins and once a life begins. The place the weapon swung to stays from the level before.
 template <class W>
 OFA_FUNCTION void setup_weapon(W& w, Player& p) {
-    for (WeaponSprite& sprite : p.sprites) {
-        memset(&sprite, 0, sizeof sprite);
-        sprite.state = NONE;
-    }
+    for (WeaponSprite& sprite : p.sprites) sprite.state = NONE;
     p.pending_weapon = p.ready_weapon;
     set_weapon_state(w, p, bring_up_weapon(w, p));
 }
