@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from task_rig import TaskRig, matrix
 
-ERROR = 4e-6
+ERROR = 1e-5
 sizes = st.integers(1, 70)
 
 
