@@ -273,7 +273,7 @@ struct Script {
     int32_t goal_node, goal_x, goal_y, goal_tics, goal_limit;  // place in map units
     int32_t goal_side;          // of a line to cross: the side it was begun from
     int32_t path[MAX_PATH];     // edges of the navigation graph, the next one last
-    int32_t path_length, off_path_tics, wait_tics, rest_tics, use_tics;
+    int32_t path_length, goal_failures, off_path_tics, wait_tics, rest_tics, use_tics;
     Fixed sample_x, sample_y;   // where it was at the last check for being stuck
     int32_t sample_tics, moving_tics;
     int32_t dodge_tics;

@@ -35,13 +35,15 @@ STATUS = np.dtype(
      ("keys", "u1"), ("weapons_owned", "u2")], align=True)
 
 SIMULATION_COLUMNS = (
-    "leveltime gamestate episode map paused prnd rnd_ns x y z momx momy momz viewz angle sector health armor armortype "
-    "ammo:4 readyweapon pendingweapon kills items secrets playerstate nthinkers nmobjs face_ns extralight "
-    "fixedcolormap damagecount bonuscount psp:8 cmd:4").split()
+    "leveltime", "gamestate", "episode", "map", "paused", "prnd", "rnd_ns", "x", "y", "z", "momx", "momy", "momz", "viewz",
+    "angle", "sector", "health", "armor", "armortype", "ammo:4", "readyweapon", "pendingweapon", "kills", "items",
+    "secrets", "playerstate", "nthinkers", "nmobjs", "face_ns", "extralight", "fixedcolormap", "damagecount",
+    "bonuscount", "psp:8", "cmd:4")
 HASH_COLUMNS = ("mobj_hash", "mobj_hash2", "sector_hash")
-MOBJ_FIELDS = ("type x y z angle health state tics momx momy momz flags movedir movecount reactiontime threshold "
-               "lastlook floorz ceilingz radius height sector").split()
-SECTOR_FIELDS = "floorheight ceilingheight lightlevel special floorflat".split()
+MOBJ_FIELDS = (
+    "type", "x", "y", "z", "angle", "health", "state", "tics", "momx", "momy", "momz", "flags", "movedir", "movecount",
+    "reactiontime", "threshold", "lastlook", "floorz", "ceilingz", "radius", "height", "sector")
+SECTOR_FIELDS = ("floorheight", "ceilingheight", "lightlevel", "special", "floorflat")
 
 
 def compiler() -> str | None:
@@ -53,19 +55,22 @@ def compiler() -> str | None:
 
 
 @functools.cache
-def library(flags: tuple[str, ...] = ("-O2",)) -> ctypes.CDLL:
+def library(flags: tuple[str, ...] = ("-O1",)) -> ctypes.CDLL:
     """The compiled harness; `flags` are the optimisation flags. Raises RuntimeError without a compiler."""
     cxx = compiler()
     if cxx is None:
         raise RuntimeError("no C++ compiler on PATH")
-    sources = [*sorted((ROOT / "cuda").rglob("*.h")), Path(__file__).with_name("sim_harness.cc")]
+    parts = ("doom/*.h", "doom/sim/*.h", "doom/player/*.h", "platform/*.h")
+    headers = [header for part in parts for header in (ROOT / "cuda").glob(part)]
+    sources = [*sorted(headers), Path(__file__).with_name("sim_harness.cc")]
     digest = hashlib.sha256(repr(flags).encode() + b"".join(s.read_bytes() for s in sources)).hexdigest()[:20]
     built = Path(tempfile.gettempdir()) / f"ofa-tui-tests-{os.getuid()}" / f"sim-{digest}.so"
     if not built.exists():
         built.parent.mkdir(exist_ok=True)
         partial = built.with_suffix(f".{os.getpid()}")
-        subprocess.run([cxx, "-std=c++20", *flags, "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra",
-                        f"-I{ROOT}/cuda", str(sources[-1]), "-o", str(partial)], check=True)
+        subprocess.run(
+            [cxx, "-std=c++20", *flags, "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra",
+             f"-I{ROOT}/cuda", str(sources[-1]), "-o", str(partial)], check=True)
         partial.replace(built)
     lib = ctypes.CDLL(str(built))
     for name in ("game_bytes", "status_bytes", "mobj_hash", "sector_hash"):
@@ -197,7 +202,8 @@ class Difference:
     got: object
 
 
-def differences(row: dict[str, np.ndarray], hashes: dict[str, int], trace: dict[str, np.ndarray], tic: int) -> Iterator[Difference]:
+def differences(row: dict[str, np.ndarray], hashes: dict[str, int], trace: dict[str, np.ndarray],
+                tic: int) -> Iterator[Difference]:
     for name, got in row.items():
         expected = trace[name][tic].reshape(-1).astype(np.int64)
         if not np.array_equal(expected, got):

@@ -6,8 +6,8 @@
 
 namespace doom {
 
-constexpr int SAMPLE_TICS = 35, WAIT_LIMIT = 35 * 12, USE_PAUSE = 10;
-constexpr Fixed STUCK_DISTANCE = 20 * UNIT, USE_DISTANCE = 44 * UNIT, ARRIVED_DISTANCE = 20 * UNIT;
+constexpr int SAMPLE_TICS = 21, WAIT_LIMIT = 35 * 12, USE_PAUSE = 10;
+constexpr Fixed STUCK_DISTANCE = 12 * UNIT, USE_DISTANCE = 44 * UNIT, ARRIVED_DISTANCE = 20 * UNIT;
 constexpr int32_t USE_ARC = int32_t(ANGLE_45 / 4);
 
 // A level begins. What did not work in it before is remembered over a death.
@@ -17,7 +17,7 @@ OFA_FUNCTION void forget_level(Game& g) {
     s.level = g.level;
     s.goal_kind = GOAL_NONE;
     s.path_length = s.off_path_tics = s.wait_tics = s.rest_tics = s.use_tics = 0;
-    s.despair = 0;
+    s.despair = s.goal_failures = 0;
     s.sectors_seen = s.sample_tics = s.moving_tics = s.dodge_tics = 0;
     s.enemy = NONE;
     s.enemy_tics = s.peace_tics = s.n_avoided_items = 0;
@@ -81,9 +81,15 @@ OFA_FUNCTION bool keep_to_path(const WorldBase& w, int node) {
     return ++s.off_path_tics < 24;
 }
 
-OFA_FUNCTION void fail_next_edge(Script& s) {
+// The next edge cannot be taken. After three of those another goal is better.
+OFA_FUNCTION void fail_next_edge(const WorldBase& w) {
+    Script& s = w.g.script;
     if (s.path_length > 0 && s.edge_failures[s.path[s.path_length - 1]] < 250)
         s.edge_failures[s.path[s.path_length - 1]] = uint8_t(s.edge_failures[s.path[s.path_length - 1]] + 2);
+    if (++s.goal_failures >= 3) {
+        give_goal_up(w);
+        return;
+    }
     s.goal_kind = GOAL_NONE;
     s.path_length = 0;
 }
@@ -92,7 +98,7 @@ OFA_FUNCTION void fail_next_edge(Script& s) {
 OFA_FUNCTION void wait_for_passage(const WorldBase& w, TicCommand& c, const Mobj& m, const NavEdge& e, Fixed x, Fixed y) {
     Script& s = w.g.script;
     if (++s.wait_tics > WAIT_LIMIT) {
-        fail_next_edge(s);
+        fail_next_edge(w);
         return;
     }
     turn_towards(c, m.angle, angle_to(w, m.x, m.y, x, y));
@@ -183,11 +189,11 @@ OFA_FUNCTION void follow_path(WorldBase& w, const Player& p, TicCommand& c, bool
     if (at_edge) {
         const Passage how = passage(w, p, m.subsector, e);
         if (how == PASSAGE_CLOSED) {
-            fail_next_edge(s);
+            fail_next_edge(w);
             return;
         }
         if (how == PASSAGE_DOOR) {
-            if (++s.wait_tics > WAIT_LIMIT) fail_next_edge(s);
+            if (++s.wait_tics > WAIT_LIMIT) fail_next_edge(w);
             else use_at(w, c, m, x, y);
             return;
         }
@@ -283,7 +289,7 @@ OFA_FUNCTION void watch_progress(WorldBase& w, const Mobj& m, bool moving) {
         s.total_stuck_tics += SAMPLE_TICS;
         s.dodge_tics = 10 + script_random(s) % 20;
         s.dodge_angle = Angle(script_random(s)) << 17;
-        if (s.path_length > 0) fail_next_edge(s);
+        if (s.path_length > 0) fail_next_edge(w);
         else give_goal_up(w);
     }
     s.sample_x = m.x;

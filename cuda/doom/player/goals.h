@@ -53,6 +53,7 @@ OFA_FUNCTION int reach_for_item(const Player& p, int type) {
 }
 
 OFA_FUNCTION void set_goal(Script& s, GoalKind kind, int goal, int node, int x, int y) {
+    if (s.goal != goal) s.goal_failures = 0;
     s.goal_kind = kind;
     s.goal = goal;
     s.goal_node = node;
@@ -118,8 +119,8 @@ OFA_FUNCTION bool choose_trigger(WorldBase& w, const Player& p, bool exits, bool
     return true;
 }
 
-// Finds something to do. False when there is nothing at all.
-OFA_NOINLINE bool choose_goal(WorldBase& w, const Player& p) {
+// The best there is to do now. False when there is nothing at all.
+OFA_FUNCTION bool choose_best_goal(WorldBase& w, const Player& p) {
     Game& g = w.g;
     Script& s = g.script;
     s.goal_kind = GOAL_NONE;
@@ -138,6 +139,17 @@ OFA_NOINLINE bool choose_goal(WorldBase& w, const Player& p) {
         if (choose_trigger(w, p, false, false, uses)) return true;
     if (choose_trigger(w, p, true, false, 200)) return true;
     if (choose_trigger(w, p, false, true, 0)) return true;
+    return false;
+}
+
+// Finds something to do and a way there.
+OFA_NOINLINE bool choose_goal(WorldBase& w, const Player& p) {
+    Script& s = w.g.script;
+    for (int tries = 0; tries < 4; ++tries) {
+        if (!choose_best_goal(w, p)) break;
+        if (check_path(w, p)) return true;
+    }
+    if (s.goal_kind != GOAL_NONE) return true;
     // Nothing left: forgive what went wrong and begin again; believe in passages that look too high.
     s.despair ^= 1;
     for (uint8_t& failures : s.sector_failures) failures /= 2;
@@ -147,7 +159,7 @@ OFA_NOINLINE bool choose_goal(WorldBase& w, const Player& p) {
     return false;
 }
 
-OFA_FUNCTION void give_goal_up(WorldBase& w) {
+OFA_FUNCTION void give_goal_up(const WorldBase& w) {
     Script& s = w.g.script;
     if (s.goal_kind == GOAL_SECTOR && s.sector_failures[s.goal] < 255) ++s.sector_failures[s.goal];
     if (s.goal_kind == GOAL_ITEM) avoid_item(s, s.goal);
@@ -156,7 +168,7 @@ OFA_FUNCTION void give_goal_up(WorldBase& w) {
         if (s.line_uses[line] < 255) ++s.line_uses[line];
     }
     s.goal_kind = GOAL_NONE;
-    s.path_length = 0;
+    s.path_length = s.goal_failures = 0;
 }
 
 }  // namespace doom

@@ -69,9 +69,9 @@ OFA_FUNCTION Passage help_by_sector(const WorldBase& w, const Player& p, int sec
 }
 
 // Whether the player has room at a point, coming from a floor height: something beside the passage may be in the way
-// and has to move first. Notes that sector.
-OFA_FUNCTION Passage probe_place(WorldBase& w, const Player& p, Fixed x, Fixed y, Fixed floor) {
-    const Fixed radius = w.types[THING_PLAYER].radius;
+// and has to move first. Notes that sector. `walls`: solid lines count too.
+OFA_FUNCTION Passage probe_place(WorldBase& w, const Player& p, Fixed x, Fixed y, Fixed floor, bool walls) {
+    const Fixed radius = w.types[THING_PLAYER].radius - (walls ? UNIT : 0);
     const Fixed box[4] = {y + radius, y - radius, x - radius, x + radius};
     Passage worst = PASSAGE_FREE;
     Game& g = w.g;
@@ -79,9 +79,14 @@ OFA_FUNCTION Passage probe_place(WorldBase& w, const Player& p, Fixed x, Fixed y
     for_blocks_around(w, box, 0, [&](int bx, int by) {
         return for_lines_in_block(w, bx, by, [&](int line) {
             const MapLine& l = w.lines[line];
-            if (l.sector[1] < 0 || box[BOX_RIGHT] <= l.box[BOX_LEFT] || box[BOX_LEFT] >= l.box[BOX_RIGHT] ||
+            const bool solid = l.sector[1] < 0 || (g.lines[line].flags & LINE_BLOCKING);
+            if ((solid && !walls) || box[BOX_RIGHT] <= l.box[BOX_LEFT] || box[BOX_LEFT] >= l.box[BOX_RIGHT] ||
                 box[BOX_TOP] <= l.box[BOX_BOTTOM] || box[BOX_BOTTOM] >= l.box[BOX_TOP] || side_of_box(w, box, l) != -1)
                 return true;
+            if (solid) {
+                worst = PASSAGE_CLOSED;
+                return false;
+            }
             find_opening(w, line);
             if (g.clip.open_range >= BODY_HEIGHT && g.clip.open_bottom - floor <= STEP_HEIGHT) return true;
             Passage help = PASSAGE_CLOSED;
@@ -101,7 +106,7 @@ OFA_FUNCTION Passage passage(WorldBase& w, const Player& p, int node, const NavE
     if (e.kind == NAV_TELEPORT) return line_special(w, e.line).kind == KIND_TELEPORT ? PASSAGE_FREE : PASSAGE_CLOSED;
     const int here = w.subsectors[node].sector, there = w.subsectors[e.to].sector;
     if (fits_through(gap_of(w.g, here), gap_of(w.g, there)))
-        return e.kind == NAV_MOVES ? probe_place(w, p, e.x * UNIT, e.y * UNIT, gap_of(w.g, here).floor) : PASSAGE_FREE;
+        return e.kind == NAV_MOVES ? probe_place(w, p, e.x * UNIT, e.y * UNIT, gap_of(w.g, here).floor, false) : PASSAGE_FREE;
     if (w.g.script.despair && e.kind == NAV_OPEN) return PASSAGE_FREE;
     Gap from[4], to[3];
     int n_from = coming_gaps(w.g, here, from);
@@ -212,6 +217,34 @@ OFA_FUNCTION void take_way_to(Script& s, int node) {
     s.path_length = 0;
     for (int i = node; s.came_from[i] != NONE; i = s.came_from[i])
         if (skip-- <= 0) s.path[s.path_length++] = s.came_by[i];
+}
+
+constexpr int CHECKED_EDGES = 48;
+
+// Walks the path in thought. A subsector may be too narrow between two places where the player fits: the first edge
+// that cannot be reached straight is marked as failed, and false returned.
+OFA_FUNCTION bool check_path(WorldBase& w, const Player& p) {
+    Script& s = w.g.script;
+    const NavEdge* edges = at(w.wad, w.level->nav_edges);
+    const Mobj& m = w.g.mobjs[p.mobj];
+    Fixed x = m.x, y = m.y;
+    int node = m.subsector;
+    for (int i = s.path_length - 1; i >= 0 && i >= s.path_length - CHECKED_EDGES; --i) {
+        const NavEdge& e = edges[s.path[i]];
+        const Fixed dx = e.x * UNIT - x, dy = e.y * UNIT - y;
+        const Fixed floor = gap_of(w.g, w.subsectors[node].sector).floor;
+        const int steps = approximate_distance(dx, dy) / (16 * UNIT);
+        for (int k = 1; k < steps; ++k) {
+            if (probe_place(w, p, x + dx / steps * k, y + dy / steps * k, floor, true) != PASSAGE_CLOSED) continue;
+            s.edge_failures[s.path[i]] = uint8_t(s.edge_failures[s.path[i]] + (i == s.path_length - 1 ? 1 : 2));
+            return false;
+        }
+        if (e.kind == NAV_TELEPORT) return true;
+        x = e.x * UNIT;
+        y = e.y * UNIT;
+        node = e.to;
+    }
+    return true;
 }
 
 }  // namespace doom

@@ -1,0 +1,96 @@
+"""The scripted player: it explores, its run is a legal demo, and it is a function of the seed."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from ofa_tui.doom import packer, players, search
+from ofa_tui.doom.wad import WadError
+from tests.doom import sim_harness as harness
+
+pytestmark = pytest.mark.skipif(harness.compiler() is None, reason="no C++ compiler on PATH")
+
+MINUTE = 60 * 35
+
+
+@functools.cache
+def blob(name: str) -> np.ndarray:
+    try:
+        return packer.load(search.choose(search.search(name))).blob
+    except WadError:
+        pytest.skip(f"{name}.wad is not here")
+
+
+def new_game(wad: str, **settings: int) -> harness.Game:
+    game = harness.Game(blob(wad))
+    game.start(**settings)
+    return game
+
+
+def most_sectors_seen(game: harness.Game, tics: int) -> int:
+    most = 0
+    for _ in range(tics // 35):
+        game.play(35)
+        most = max(most, int(game.status()["sectors_seen"]))
+    return most
+
+
+# Sectors seen in three minutes of skill 3, seed 0, are 62, 65 and 53; there are decorations nobody can stand in.
+@pytest.mark.parametrize(("wad", "map_", "least"), [("freedoom1", 1, 45), ("freedoom1", 2, 45), ("freedoom2", 1, 40)])
+def test_explores(wad: str, map_: int, least: int) -> None:
+    game = new_game(wad, map=map_)
+    assert most_sectors_seen(game, 3 * MINUTE) >= least
+    assert int(game.status()["stuck_tics"]) < 0.2 * 3 * MINUTE
+
+
+def test_same_seed_same_game() -> None:
+    runs = []
+    for seed in (1, 1, 2):
+        game = new_game("freedoom1", seed=seed)
+        runs.append((game.play(MINUTE).tobytes(), game.state.tobytes()))
+    assert runs[0] == runs[1]
+    assert runs[0][0] != runs[2][0]
+
+
+def test_its_run_is_a_demo() -> None:
+    """Replaying the recorded commands without the player gives the same simulation, from 4-byte commands."""
+    game = new_game("freedoom2", seed=3)
+    commands = game.play(2 * MINUTE)
+    assert not np.any(commands["turn"] & 255)
+    assert not np.any(commands["buttons"] & 128)
+    replay = new_game("freedoom2", seed=99)
+    for command in commands:
+        every = np.zeros(4, harness.COMMAND)
+        every[0] = command
+        replay.tic(every)
+    assert replay.hashes() == game.hashes()
+    assert {k: v.tolist() for k, v in replay.row().items()} == {k: v.tolist() for k, v in game.row().items()}
+
+
+def test_the_game_goes_on_after_a_death() -> None:
+    """On the hardest skill the player dies within minutes, and is born again each time."""
+    game = new_game("freedoom2", map=7, skill=3)
+    deaths, before = 0, 0
+    for _ in range(6 * 60):
+        game.play(35)
+        now = int(game.status()["playerstate"])
+        deaths += now == 1 and before == 0
+        before = now
+    assert deaths >= 1
+    assert int(game.status()["tic"]) == 6 * MINUTE
+    for _ in range(4):
+        game.play(35)
+    assert int(game.row()["leveltime"][0]) < 6 * MINUTE
+
+
+def test_manual_is_the_persons_command() -> None:
+    game = new_game("freedoom1", behaviour=players.BEHAVIOURS.index("manual"))
+    assert not game.play(35)["forward"].any()
+    game.lib.set_keys(harness.pointer(game.state), 50, -24, 1 << 8, 1)
+    command = game.play(1)[0]
+    assert (command["forward"], command["side"], command["turn"], command["buttons"]) == (50, -24, 256, 1)
+    game.lib.set_behaviour(harness.pointer(game.state), players.BEHAVIOURS.index("explore"))
+    assert game.play(70)["forward"].any()
