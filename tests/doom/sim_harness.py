@@ -35,9 +35,9 @@ STATUS = np.dtype(
      ("keys", "u1"), ("weapons_owned", "u2")], align=True)
 
 SIMULATION_COLUMNS = (
-    "leveltime", "gamestate", "episode", "map", "paused", "prnd", "rnd_ns", "x", "y", "z", "momx", "momy", "momz", "viewz",
-    "angle", "sector", "health", "armor", "armortype", "ammo:4", "readyweapon", "pendingweapon", "kills", "items",
-    "secrets", "playerstate", "nthinkers", "nmobjs", "face_ns", "extralight", "fixedcolormap", "damagecount",
+    "leveltime", "gamestate", "episode", "map", "paused", "prnd", "rnd_ns", "x", "y", "z", "momx", "momy", "momz",
+    "viewz", "angle", "sector", "health", "armor", "armortype", "ammo:4", "readyweapon", "pendingweapon", "kills",
+    "items", "secrets", "playerstate", "nthinkers", "nmobjs", "face_ns", "extralight", "fixedcolormap", "damagecount",
     "bonuscount", "psp:8", "cmd:4")
 HASH_COLUMNS = ("mobj_hash", "mobj_hash2", "sector_hash")
 MOBJ_FIELDS = (

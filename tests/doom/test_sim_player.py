@@ -26,7 +26,7 @@ def blob(name: str) -> np.ndarray:
 
 def new_game(wad: str, **settings: int) -> harness.Game:
     game = harness.Game(blob(wad))
-    game.start(**settings)
+    game.start(None, **settings)
     return game
 
 
