@@ -6,8 +6,9 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
+from rich.console import RenderableType
 from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingsMap
@@ -30,6 +31,7 @@ from ofa_tui.tui.options import Recorder, UiOptions
 from ofa_tui.tui.pane import CellPane
 from ofa_tui.tui.panes import doom, loss, player, serve, sms, status
 from ofa_tui.tui.plot import PlotView
+from ofa_tui.tui.strips import RowsUpdate, supported
 from ofa_tui.tui.theme import Theme, load_themes
 
 POLL_S = 1 / 35
@@ -88,6 +90,7 @@ class OfaApp(App[int], inherit_bindings=False):
         self._message_until = 0.0
         self._polls = 0
         self._drawn_frame = -1
+        self._painted = dict.fromkeys((*TEXT_EVERY, "doom"), -99)
         self._display_due = False
         self._bindings = BindingsMap(self._make_bindings())
 
@@ -193,8 +196,27 @@ class OfaApp(App[int], inherit_bindings=False):
         self.call_after_refresh(self.repaint_all)
 
     def repaint_all(self, *, everything: bool = False) -> None:
-        for pane in self.panes.values():
-            pane.repaint(everything=everything)
+        self.paint(*self.panes, everything=everything)
+
+    def paint(self, *names: str, everything: bool = False) -> bool:
+        """Paints these panes and shows the rows that changed; False if none did."""
+        direct = supported() and not self.prompting and len(self.screen_stack) == 1
+        boxes = self.boxes(*self.size)
+        update, changed = RowsUpdate(), False
+        for name in names:
+            pane, box = self.panes[name], boxes.get(name)
+            rows = pane.repaint(everything=everything)
+            if not rows or box is None:
+                continue
+            changed = True
+            if not direct or tuple(pane.size) != (box.width, box.height):
+                pane.refresh_rows(rows)
+                continue
+            for row in rows:
+                update.add(box.x, box.y + row, pane.strips[row], self.console)
+        if update:
+            self._display(self.screen, cast(RenderableType, update))
+        return changed
 
     # --- the loop -------------------------------------------------------------------------------------------
 
@@ -228,19 +250,17 @@ class OfaApp(App[int], inherit_bindings=False):
         if self._display_due or not self.flow.ready(now):
             return
         slow = 35 if self.options.reduced_motion else 1
-        changed = False
+        due = [name for name, polls in TEXT_EVERY.items() if self._polls - self._painted[name] >= max(slow, polls)]
         picture = self.model.frame
-        every = 9 if self.options.reduced_motion else 1
-        if picture is not None and picture.number != self._drawn_frame and not self._polls % every:
-            self._drawn_frame = picture.number
-            changed |= self.panes["doom"].repaint()
-        elif picture is None and not self._polls % 18:
-            changed |= self.panes["doom"].repaint()
-        for name, polls in TEXT_EVERY.items():
-            if not self._polls % max(slow, polls):
-                changed |= self.panes[name].repaint()
-        if changed:
-            self._display_due = True
+        still = picture is None or picture.number == self._drawn_frame
+        if self._polls - self._painted["doom"] >= (18 if still else 9 if self.options.reduced_motion else 1):
+            self._drawn_frame = picture.number if picture is not None else -1
+            due.append("doom")
+        for name in due:
+            self._painted[name] = self._polls
+        self._display_due = True
+        if not self.paint(*due):
+            self._display_due = False
 
     def post_display_hook(self) -> None:
         if getattr(self, "_display_due", False):
@@ -264,7 +284,7 @@ class OfaApp(App[int], inherit_bindings=False):
         self._message = (text, self.colours.error if error else self.colours.warning)
         self._message_until = time.monotonic() + MESSAGE_S
         if self.is_running and hasattr(self, "panes"):
-            self.panes["footer"].repaint()
+            self.paint("footer")
 
     def post(self, event: Event) -> bool:
         """Hands an event to the engine; what it refuses is said in the footer."""

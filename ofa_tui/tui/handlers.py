@@ -125,7 +125,7 @@ class Handlers:
                 app.say("recording")
             except (OfaError, OSError) as error:
                 app.say(f"cannot record: {error}", error=True)
-        app.panes["header"].repaint()
+        app.paint("header")
 
     # --- Doom -----------------------------------------------------------------------------------------------
 
@@ -198,14 +198,14 @@ class Handlers:
             count = app.model.info.n_sms
             plan = sms.plan_cells(count, box.width, box.height)
             app.selected_sm = sms.moved(plan, count, app.selected_sm, dx, dy)
-            app.panes["sms"].repaint()
+            app.paint("sms")
         elif app.active == "loss" and app.model.losses.count:
             first, last = float(app.model.losses.steps[0]), float(app.model.losses.steps[-1])
             if dx:
                 app.plot = app.plot.panned(dx / 4, first, last)
             else:
                 app.plot = app.plot.zoomed(2.0 if dy > 0 else 0.5, first, last)
-            app.panes["loss"].repaint()
+            app.paint("loss")
 
     def do_left(self) -> None:
         self._arrow(-1, 0)
@@ -255,13 +255,13 @@ class Handlers:
     def do_log_y(self) -> None:
         app = self._app
         app.plot = replace(app.plot, log=not app.plot.log)
-        app.panes["loss"].repaint()
+        app.paint("loss")
 
     def do_gamma(self) -> None:
         app = self._app
         app.gamma_step = (app.gamma_step + 1) % len(GAMMAS)
         app.say(f"gamma {1 / GAMMAS[app.gamma_step]:.2g}")
-        app.panes["doom"].repaint()
+        app.paint("doom")
 
     def do_theme(self) -> None:
         app = self._app

@@ -32,11 +32,16 @@ class CellPane(Widget):
         """What is painted now."""
         return self._grid
 
-    def repaint(self, *, everything: bool = False) -> bool:
-        """Paints again; True if something changed and will be sent."""
+    @property
+    def strips(self) -> list[Strip]:
+        """The painted rows."""
+        return self._strips
+
+    def repaint(self, *, everything: bool = False) -> list[int]:
+        """Paints again; returns the rows that changed. Showing them is the caller's (`refresh_rows`, or directly)."""
         width, height = self.size
         if not width or not height:
-            return False
+            return []
         text, background = self._colours()
         grid = Grid(width, height, text, background)
         self._paint_grid(grid)
@@ -44,20 +49,23 @@ class CellPane(Widget):
         make = encoded_strips if supported() else lambda g, _depth: plain_strips(g)
         if everything or old is None or old.char.shape != grid.char.shape:
             self._grid, self._strips = grid, make(grid, self._depth)
-            self.refresh()
-            return True
+            return list(range(height))
         rows = grid.changed_rows(old)
-        if not len(rows):
-            return False
-        strips = make(grid.take_rows(rows), self._depth)
-        for y, strip in zip(rows.tolist(), strips, strict=True):
-            self._strips[y] = strip
-        self._grid = grid
-        self.refresh(*_regions(rows.tolist(), width))
-        return True
+        if len(rows):
+            strips = make(grid.take_rows(rows), self._depth)
+            for y, strip in zip(rows.tolist(), strips, strict=True):
+                self._strips[y] = strip
+            self._grid = grid
+        changed: list[int] = rows.tolist()
+        return changed
+
+    def refresh_rows(self, rows: list[int]) -> None:
+        """Shows these rows through Textual's compositor."""
+        if rows:
+            self.refresh(*_regions(rows, self.size.width))
 
     def on_resize(self) -> None:
-        self.repaint()
+        self.refresh_rows(self.repaint())
 
     def render_line(self, y: int) -> Strip:
         """The slow path: one row as ordinary segments."""

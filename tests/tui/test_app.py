@@ -321,18 +321,18 @@ async def test_an_abort_is_shown_until_the_person_leaves() -> None:
 async def test_every_depth_draws(depth: Depth) -> None:
     async with session(depth=depth) as run:
         for pane in run.app.panes.values():
-            assert pane._strips and all(s.cell_length == pane.size.width for s in pane._strips)
+            assert pane.strips and all(s.cell_length == pane.size.width for s in pane.strips)
         # Without colours nothing but bold and reverse is sent.
-        sent = "".join(s.render(run.app.console) for s in run.app.panes["sms"]._strips)
+        sent = "".join(s.render(run.app.console) for s in run.app.panes["sms"].strips)
         assert ("38;" in sent) == (depth in (Depth.TRUECOLOR, Depth.EIGHT_BIT))
 
 
 async def test_unchanged_panes_are_not_sent_again() -> None:
     async with session() as run:
         assert not any(pane.repaint() for pane in run.app.panes.values())
-        strips = list(run.app.panes["player"]._strips)
+        strips = list(run.app.panes["player"].strips)
         await run.advance(0.03)
-        again = run.app.panes["player"]._strips
+        again = run.app.panes["player"].strips
         assert sum(a is not b for a, b in zip(strips, again, strict=True)) <= 2
 
 
