@@ -13,7 +13,7 @@
 
 namespace ofa {
 
-constexpr int ATTENTION_KEYS = 32;         // keys per block: the width of a panel of the tile product
+constexpr int ATTENTION_KEYS = 32;      // keys per block: the width of a panel of the tile product
 constexpr int ATTENTION_QUERIES = 128;  // queries of the forward pass whose scores are held at a time
 constexpr float HIDDEN_SCORE = -1e30f;  // of a key after the query; math::exp turns it into about 1e-38
 

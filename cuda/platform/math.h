@@ -53,8 +53,8 @@ OFA_INLINE float exp(float x) {
 
 OFA_INLINE float sigmoid(float x) { return 1.0f / (1.0f + exp(-x)); }
 
-// GELU in its tanh form, x (1 + tanh z) / 2 with z = sqrt(2 / pi) (x + 0.044715 x^3); (1 + tanh z) / 2 =
-// sigmoid(2 z).
+// GELU in its tanh form (Hendrycks and Gimpel, arXiv:1606.08415): x (1 + tanh z) / 2 with
+// z = sqrt(2 / pi) (x + 0.044715 x^3), and (1 + tanh z) / 2 = sigmoid(2 z).
 constexpr float GELU_SLOPE = 1.5957691216f;  // 2 sqrt(2 / pi)
 constexpr float GELU_CUBIC = 0.044715f;
 

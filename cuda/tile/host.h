@@ -100,8 +100,8 @@ OFA_FUNCTION void pack_straight(Source in, int n, int depth, float* out, int64_t
     }
 }
 
-// sums[i][0 .. PANEL) += sum over k of x(i, k) panel[k] for R rows, or = where `first`. x(i, k) is x[i *
-// pitch + k], or x[k * pitch + i] where TRANSPOSE_X.
+// sums[i][0 .. PANEL) += sum over k of x(i, k) panel[k] for R rows, or = where `first`.
+// x(i, k) is x[i * pitch + k], or x[k * pitch + i] where TRANSPOSE_X.
 template <int R, bool TRANSPOSE_X>
 OFA_NOINLINE void multiply_block(int depth, const float* x, int64_t pitch, const float* panel, float* sums,
                                  bool first) {
