@@ -1,7 +1,7 @@
 // The renderer behind C functions, and a Game filled from tables of objects and sectors instead of by the simulation.
-#include <string.h>
-
+#include "doom/doom.h"
 #include "doom/render/draw.h"
+#include "doom/render/palette.h"
 
 using namespace doom;
 
@@ -32,6 +32,12 @@ int32_t subsector_of(const WadBlob& wad, const Level& level, Fixed x, Fixed y) {
     child = n.child[render::is_right_of(x, y, n.x, n.y, n.dx, n.dy) ? 0 : 1];
   }
   return int32_t(child & ~uint32_t(NODE_SUBSECTOR));
+}
+
+uint64_t fnv1a(const uint8_t* bytes, int n) {
+  uint64_t hash = 0xcbf29ce484222325ull;
+  for (int i = 0; i < n; ++i) hash = (hash ^ bytes[i]) * 0x100000001b3ull;
+  return hash;
 }
 
 void look_of_state(const WadBlob& wad, int32_t number, int16_t& sprite, uint16_t& frame) {
@@ -96,6 +102,7 @@ void set_sectors(Game* g, const int32_t* rows) {
 // rows of 22 columns: type, x, y, z, angle, health, state, tics, momentum, flags (11), ...
 void set_objects(Game* g, const WadBlob* wad, const int32_t* rows, int n) {
   const Level& level = at(*wad, wad->levels)[g->level];
+  for (int i = 0; i < g->n_sectors; ++i) g->sectors[i].objects = NONE;
   for (int i = 0; i < n; ++i, rows += 22) {
     Mobj& m = g->mobjs[i];
     m.type = int16_t(rows[0]);
@@ -161,6 +168,35 @@ void draw(Game* g, const WadBlob* wad, RenderScratch* scratch, uint8_t* frame, i
   } else {
     ReversedBlock block(threads);
     doom_draw(block, *g, *wad, *scratch, frame);
+  }
+}
+
+// A game as a demo starts it: `present` has the players there are.
+void start(Game* g, const WadBlob* wad, const NewGame* n, const uint8_t* present) {
+  doom_start(*g, *wad, *n);
+  memcpy(g->present, present, MAX_PLAYERS);
+  for (Player& p : g->players) p.mobj = NONE;
+  begin_game(*g, *wad, n->episode, n->map);
+}
+
+struct FrameHashes {
+  uint64_t view, bar, full;
+  int32_t palette, pad;
+};
+
+// Plays and draws `tics` tics; commands [tics, MAX_PLAYERS].
+void play(Game* g, const WadBlob* wad, RenderScratch* scratch, uint8_t* frame, const TicCommand* commands, int tics,
+          FrameHashes* hashes) {
+  constexpr int view = render::SCREEN_WIDTH * render::VIEW_HEIGHT, all = render::SCREEN_WIDTH * render::SCREEN_HEIGHT;
+  ofa::Block block(0, nullptr, 0);
+  for (int i = 0; i < tics; ++i) {
+    doom_tic(*g, *wad, commands + i * MAX_PLAYERS);
+    render::draw_picture(block, *g, *wad, *scratch, frame);
+    hashes[i].view = fnv1a(frame, view);
+    hashes[i].bar = fnv1a(frame + view, all - view);
+    render::draw_text(block, *g, *wad, *scratch, frame);
+    hashes[i].full = fnv1a(frame, all);
+    hashes[i].palette = doom_palette(*g);
   }
 }
 

@@ -6,7 +6,6 @@ import ctypes
 import functools
 import hashlib
 import os
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -14,40 +13,32 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-GOLDEN = ROOT.parent / "shared" / "doom-golden"
+from tests.doom.sim_harness import GOLDEN, ROOT, Game, compiler, pointer, read_demo
+
 WIDTH, HEIGHT, VIEW_HEIGHT = 320, 200, 168
 PLAYER_TYPE, SHADOW = 0, 0x40000
-
-
-def compiler() -> str:
-    """Path of a C++ compiler; skips the test where there is none."""
-    for name in (os.environ.get("CXX", ""), "c++", "g++", "clang++"):
-        if name and (found := shutil.which(name)):
-            return found
-    pytest.skip("no C++ compiler on PATH")
+FRAME_HASHES = np.dtype([("view", "<u8"), ("bar", "<u8"), ("full", "<u8"), ("palette", "<i4"), ("_pad", "<i4")])
 
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    sources = sorted((ROOT / "cuda").rglob("*.h")) + [Path(__file__).with_name("render_harness.cc")]
+    """The harness; skips the test where there is no C++ compiler."""
+    if (cxx := compiler()) is None:
+        pytest.skip("no C++ compiler on PATH")
+    sources = [*sorted((ROOT / "cuda").rglob("*.h")), Path(__file__).with_name("render_harness.cc")]
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:20]
     built = Path(tempfile.gettempdir()) / f"ofa-tui-tests-{os.getuid()}" / f"render-{digest}.so"
     if not built.exists():
         built.parent.mkdir(exist_ok=True)
         partial = built.with_suffix(f".{os.getpid()}")
         subprocess.run(
-            [compiler(), "-std=c++20", "-O3", "-march=native", "-fPIC", "-shared", "-Wall", "-Wextra", f"-I{ROOT}/cuda",
+            [cxx, "-std=c++20", "-O2", "-march=native", "-fPIC", "-shared", "-Wall", "-Wextra", f"-I{ROOT}/cuda",
              str(sources[-1]), "-o", str(partial)], check=True)
         partial.replace(built)
     lib = ctypes.CDLL(str(built))
     for name in ("game_bytes", "scratch_bytes"):
         getattr(lib, name).restype = ctypes.c_uint64
     return lib
-
-
-def pointer(array: np.ndarray) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)
 
 
 class Scene:
@@ -90,3 +81,16 @@ class Scene:
     def counts(self) -> dict[str, int]:
         names = ("draw_segs", "planes", "sprites", "columns", "fuzzy", "overlap")
         return {name: self.lib.count(pointer(self.scratch), i) for i, name in enumerate(names)}
+
+
+def play_demo(blob: np.ndarray, name: str) -> np.ndarray:
+    """FRAME_HASHES [tics]: a golden demo played and drawn from its first tic to its last."""
+    lib = library()
+    demo = read_demo(GOLDEN / f"{name}.lmp")
+    game = Game(blob, lib)
+    demo.start(game)
+    scratch, frame = np.zeros(lib.scratch_bytes(), np.uint8), np.zeros((HEIGHT, WIDTH), np.uint8)
+    hashes = np.zeros(len(demo.commands), FRAME_HASHES)
+    lib.play(pointer(game.state), pointer(blob), pointer(scratch), pointer(frame), pointer(demo.commands),
+             len(demo.commands), pointer(hashes))
+    return hashes
