@@ -68,6 +68,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("down", ("down",), "SM pane: the SM below · loss: zoom out", "panes", palette=False, family="arrows"),
     Action("choose", ("enter",), "SM pane: give the selected SM a role", "panes", palette=False),
     Action("back", ("escape",), "leave the zoom, the selection, the loss window", "panes", palette=False),
+    Action("blocks", (), "Doom picture in half blocks or in quarter blocks", "view", needs="doom"),
     Action("screenshot_svg", (), "screenshot as SVG", "program"),
     Action("palette", (":",), "command palette", "program", palette=False),
     Action("quit_now", ("ctrl+c",), "quit at once", "program", palette=False),

@@ -32,7 +32,7 @@ from ofa_tui.tui.pane import CellPane
 from ofa_tui.tui.panes import doom, loss, player, serve, sms, status
 from ofa_tui.tui.plot import PlotView
 from ofa_tui.tui.strips import RowsUpdate, supported
-from ofa_tui.tui.theme import Theme, load_themes
+from ofa_tui.tui.theme import Theme, for_depth, load_themes
 
 POLL_S = 1 / 35
 TEXT_EVERY = {"header": 9, "tiles": 9, "footer": 18, "sms": 5, "loss": 9, "serve": 3, "player": 3}
@@ -63,7 +63,7 @@ class OfaApp(App[int], inherit_bindings=False):
         name = self.options.theme or ("contrast" if self.depth is Depth.NONE else "dark")
         if name not in self.themes:
             raise OfaError(f"unknown theme {name!r}; choose one of {', '.join(self.themes)}")
-        self.colours: Theme = self.themes[name]
+        self.colours: Theme = for_depth(self.themes[name], self.depth)
         self.actions = apply_keymap(read_keymap(locations.config() / "keymap.toml"))
         self.behaviours = handlers.behaviour_names()
         super().__init__()
@@ -73,7 +73,9 @@ class OfaApp(App[int], inherit_bindings=False):
         self.zoom: str | None = None
         self.active = "doom" if engine.info.games else "loss"
         self.plot = PlotView()
-        self.gamma_step = 1
+        # The 256-colour cube has no dark browns: brighter frames keep their hues.
+        self.gamma_step = 1 if self.depth is Depth.TRUECOLOR else 2
+        self.quadrants = self.options.quadrants
         self.selected_sm: int | None = None
         self.playing = False
         self.behaviour_before = 0
@@ -323,7 +325,7 @@ class OfaApp(App[int], inherit_bindings=False):
         status.paint_footer(grid, self.colours, shown, message)
 
     def _paint_doom(self, grid: Grid) -> None:
-        style = doom.PictureStyle(self.depth, self.gamma_step, self.options.quadrants)
+        style = doom.PictureStyle(self.depth, self.gamma_step, self.quadrants)
         place, active, behaviour = self._frame("doom"), self._is_active("doom"), self.behaviour()
         doom.paint_doom(grid, place, self.model, self.colours, active, style, behaviour, self.playing)
 

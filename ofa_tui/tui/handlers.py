@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 
 from textual.widgets import Input
 
-from ofa_tui import abi
+from ofa_tui import abi, locations
 from ofa_tui.engine.protocol import Event, Snapshot
 from ofa_tui.errors import OfaError
 from ofa_tui.tui import manual
 from ofa_tui.tui.dialogs import HelpScreen, QuitScreen, RoleScreen
 from ofa_tui.tui.layout import SizeClass
 from ofa_tui.tui.panes import sms
-from ofa_tui.tui.picture import GAMMAS
+from ofa_tui.tui.picture import GAMMAS, HALF_BLOCK_COLUMNS
 from ofa_tui.tui.screenshot import save_png, save_svg
+from ofa_tui.tui.theme import for_depth
 
 if TYPE_CHECKING:
     from ofa_tui.tui.app import OfaApp
@@ -96,7 +97,7 @@ class Handlers:
         app.prompting = True
         prompt = app.query_one("#prompt", Input)
         prompt.display = True
-        prompt.focus()
+        app.screen.set_focus(prompt)
         app.relayout()
 
     def close_prompt(self) -> None:
@@ -263,6 +264,14 @@ class Handlers:
         app.say(f"gamma {1 / GAMMAS[app.gamma_step]:.2g}")
         app.paint("doom")
 
+    def do_blocks(self) -> None:
+        app = self._app
+        box = app.boxes(*app.size).get("doom")
+        now = app.quadrants if app.quadrants is not None else box is not None and box.width < HALF_BLOCK_COLUMNS
+        app.quadrants = not now
+        app.say("quarter blocks" if app.quadrants else "half blocks")
+        app.paint("doom")
+
     def do_theme(self) -> None:
         app = self._app
         names = list(app.themes)
@@ -270,7 +279,7 @@ class Handlers:
 
     def use_theme(self, name: str) -> None:
         app = self._app
-        app.colours = app.themes[name]
+        app.colours = for_depth(app.themes[name], app.depth)
         app.apply_theme()
         app.say(f"theme {name}")
         app.repaint_all(everything=True)
@@ -298,7 +307,7 @@ class Handlers:
                 "While you play: WASD and arrows move and turn, f or space fires, Enter uses, 1-7 choose weapons, "
                 "l latches keys (press again to release), Esc gives the controls back."
             )
-        notes.append("A slow link? ssh -C sends about an eighth.")
+        notes.append(f"Other keys: [keys] in {locations.config() / 'keymap.toml'}. A slow link: ssh -C.")
         app.push_screen(HelpScreen([a for a in app.actions if app.available(a)], app.colours, notes))
 
     def do_palette(self) -> None:

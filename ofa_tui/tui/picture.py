@@ -153,10 +153,10 @@ def _two_colours(quarters: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 @lru_cache(maxsize=1)
 def _bayer() -> np.ndarray:
-    """i4 [4, 4]: the ordered-dither thresholds, -32..32."""
+    """i4 [4, 4]: the ordered-dither thresholds, -60..60, about half the distance of two of the sixteen colours."""
     two = np.array([[0, 2], [3, 1]])
     four = np.block([[4 * two, 4 * two + 2], [4 * two + 3, 4 * two + 1]])
-    return ((four * 2 + 1) * 2 - 32).astype(np.int32)
+    return ((four * 2 + 1) * 4 - 64).astype(np.int32)
 
 
 def _dither(rgb: np.ndarray) -> np.ndarray:

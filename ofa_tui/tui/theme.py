@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from ofa_tui import abi, locations
 from ofa_tui.errors import OfaError
-from ofa_tui.tui.colour import parse_hex
+from ofa_tui.tui.colour import Depth, parse_hex
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,25 @@ class Theme:
     def role_text(self, role: int) -> int:
         """The role's hue, readable as text."""
         return (self.muted, self.train_text, self.serve_text, self.doom_text)[role if role < len(abi.ROLES) else 0]
+
+
+def for_depth(theme: Theme, depth: Depth) -> Theme:
+    """With sixteen colours pastel texts and faint borders fall on greys and black: plain hues take their place."""
+    if depth is not Depth.FOUR_BIT:
+        return theme
+    plain = (0x5C5CFF, 0xFFFF00, 0xFF0000, 0x00FF00) if theme.dark else (0x0000EE, 0xCD00CD, 0xCD0000, 0x000000)
+    blue, yellow, red, green = plain
+    return replace(
+        theme,
+        border=0x7F7F7F,
+        train=blue,
+        train_text=blue,
+        serve_text=yellow,
+        doom=red,
+        doom_text=red,
+        key=yellow,
+        held_out=green,
+    )
 
 
 def read_theme(path: Path) -> Theme:

@@ -61,6 +61,13 @@ class Session:
         await self.pilot.pause()
         self.app.repaint_all()
 
+    def tick(self, seconds: float) -> bool:
+        """One poll later; whether anything was painted for it."""
+        self._now[0] += seconds
+        before = dict(self.app._painted)
+        self.app._tick()
+        return self.app._painted != before
+
     def text(self, pane: str | None = None) -> str:
         if pane is None:
             return "\n".join(line.rstrip() for line in screen_grid(self.app).lines())
@@ -77,9 +84,10 @@ async def session(
     games: int = 1,
     options: UiOptions | None = None,
     depth: Depth = Depth.TRUECOLOR,
+    moving: bool = False,
 ) -> AsyncIterator[Session]:
     now = [0.0]
-    engine = FakeEngine(sms, games=games, clock=lambda: now[0], frozen_frame=test_card())
+    engine = FakeEngine(sms, games=games, clock=lambda: now[0], frozen_frame=None if moving else test_card())
     engine.start()
     app = OfaApp(engine, options=options or UiOptions(depth=depth))
     async with app.run_test(size=(columns, rows)) as pilot:
@@ -334,6 +342,24 @@ async def test_unchanged_panes_are_not_sent_again() -> None:
         await run.advance(0.03)
         again = run.app.panes["player"].strips
         assert sum(a is not b for a, b in zip(strips, again, strict=True)) <= 2
+
+
+async def test_reduced_motion_really_cuts_repaints() -> None:
+    painted: dict[bool, int] = {}
+    for reduced in (False, True):
+        options = UiOptions(depth=Depth.TRUECOLOR, reduced_motion=reduced)
+        async with session(options=options, moving=True) as run:
+            painted[reduced] = sum(run.tick(1 / 35) for _ in range(70))
+    assert painted[False] >= 60 and painted[True] <= 12
+
+
+async def test_blocks_can_be_chosen() -> None:
+    async with session() as run:
+        run.app.do.perform("blocks")
+        text = run.text("doom")
+        assert not set(text) & set("▘▝▖▗▌▐▚▞▛▜▙▟")
+        run.app.do.perform("blocks")
+        assert set(run.text("doom")) & set("▘▝▖▗▌▐▚▞▛▜▙▟")
 
 
 def test_unknown_theme_is_explained() -> None:

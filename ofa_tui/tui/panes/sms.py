@@ -95,6 +95,14 @@ def shade(theme: Theme, roles: np.ndarray, busy: np.ndarray) -> np.ndarray:
     return mixed[:, 0] << 16 | mixed[:, 1] << 8 | mixed[:, 2]
 
 
+def _task_name(model: RunModel, sm: int) -> tuple[str, bool]:
+    """(task type the SM has claimed, whether it is running rather than waiting)."""
+    if model.snapshot is None or model.snapshot.sms is None:
+        return "", False
+    opcode = int(model.snapshot.sms[sm]["opcode"])
+    return (OPS[opcode].name, int(model.snapshot.sms[sm]["phase"]) == 2) if opcode < len(OPS) else ("", False)
+
+
 def task_line(model: RunModel, sm: int) -> str:
     """What an SM is doing right now."""
     snapshot = model.snapshot
@@ -236,10 +244,12 @@ def _paint_row(grid: Grid, x: int, y: int, width: int, model: RunModel, theme: T
     bar(grid, at, y, bar_width, busy, blend(theme.background, hue, 0.6 + 0.4 * busy), theme.idle)
     at = grid.text(at + bar_width, y, f" {round(100 * busy):3d}%", theme.text)
     history_width = min(30, width - (at - x) - 24)
-    task = task_line(model, sm).split(" (")[0]
+    task, running = _task_name(model, sm)
     room = end - at - 2 - (history_width + 1 if history_width >= 8 else 0)
     if room >= 8:
-        grid.text(at + 2, y, task, theme.muted, limit=room)
+        waits = "" if running or len(task) + 8 > room else " · waits"
+        after = grid.text(at + 2, y, task, theme.text if running else theme.muted, limit=room)
+        grid.text(after, y, waits, theme.muted)
     if history_width >= 8:
         values = [float(sample[sm]) for sample in list(model.busy_history)[-history_width:]]
         if values:
