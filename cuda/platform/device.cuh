@@ -7,10 +7,11 @@
 #include <string.h>
 
 #define OFA_INLINE __device__ __forceinline__
-#define OFA_FUNCTION __device__ inline
+// A call, not a copy: the game alone has thousands of call sites, which inlined would take the assembler minutes.
+#define OFA_FUNCTION __device__ __noinline__
 #define OFA_NOINLINE __device__ __noinline__
 #define OFA_OP __device__ __noinline__
-#define OFA_TABLE __device__ constexpr
+#define OFA_TABLE static __device__ constexpr
 #define OFA_RESTRICT __restrict__
 #define OFA_INDEPENDENT
 

@@ -1,4 +1,4 @@
-"""The kernel as a program of its own under the compiler's sanitizers: no data race, no bad access, no undefined step."""
+"""The kernel as a program of its own under the sanitizers: no data race, no bad access, no undefined behaviour."""
 
 import importlib.util
 import subprocess

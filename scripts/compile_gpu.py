@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Compiles the kernel for a GPU without having one, and reads the assembler's report.
+
+    scripts/compile_gpu.py [--arch 90a] [--nvcc PATH] [--keep FILE]
+
+Prints registers, stack and spills of the entry and the worst task bodies. Fails when the entry spills registers, when
+the assembler says that it ignored a request for registers or serialised matrix instructions (C75xx), or on an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from ofa_tui import abi_header, locations
+from ofa_tui.engine import compiler
+from ofa_tui.errors import OfaError
+
+ENTRY = "megakernel"
+
+
+@dataclass(frozen=True)
+class FunctionReport:
+    """What ptxas says of one function; `registers` only of an entry."""
+
+    name: str
+    stack_bytes: int
+    spill_store_bytes: int
+    spill_load_bytes: int
+    registers: int | None = None
+
+
+def read_report(text: str) -> list[FunctionReport]:
+    """The functions of an `-Xptxas -v` report."""
+    properties = re.compile(
+        r"Function properties for (\S+)\s+(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
+        r"(?:\s*ptxas info\s*: Used (\d+) registers)?"
+    )
+    return [
+        FunctionReport(name, int(stack), int(stores), int(loads), int(registers) if registers else None)
+        for name, stack, stores, loads, registers in properties.findall(text)
+    ]
+
+
+def faults(text: str) -> list[str]:
+    """What makes a build unfit, as sentences."""
+    found = [line.strip() for line in text.splitlines() if re.search(r"\bC75\d\d\b", line)]
+    entries = [function for function in read_report(text) if function.name == ENTRY]
+    if not entries:
+        found.append(f"the report does not mention the entry {ENTRY}")
+    for entry in entries:
+        if entry.spill_store_bytes or entry.spill_load_bytes:
+            found.append(
+                f"{ENTRY} spills registers: {entry.spill_store_bytes} bytes stored, "
+                f"{entry.spill_load_bytes} bytes loaded"
+            )
+    return found
+
+
+def summary(text: str) -> str:
+    functions = read_report(text)
+    lines = []
+    for function in functions:
+        spills = function.spill_store_bytes + function.spill_load_bytes
+        if function.name == ENTRY or spills:
+            registers = f"{function.registers} registers, " if function.registers else ""
+            lines.append(f"{function.name}: {registers}{function.stack_bytes} bytes of stack, {spills} of spills")
+    return "\n".join([*lines, f"{len(functions)} functions"])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--arch", default="90a", help="GPU architecture (default: 90a)")
+    parser.add_argument("--nvcc", default=shutil.which("nvcc"), help="CUDA compiler (default: the one on PATH)")
+    parser.add_argument("--keep", type=Path, help="where to put the cubin; its report goes beside it as .txt")
+    options = parser.parse_args()
+    if not options.nvcc:
+        print("no nvcc was found; install the CUDA toolkit or give --nvcc PATH", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        abi_header.write_headers(work / "generated")
+        cubin = work / "megakernel.cubin"
+        arguments = compiler.nvcc_arguments(
+            options.nvcc, locations.cuda_sources(), work / "generated", cubin, options.arch
+        )
+        try:
+            text = compiler.run_compiler(arguments, work)
+        except OfaError as error:
+            print(error, file=sys.stderr)
+            return 1
+        if options.keep:
+            shutil.copy(cubin, options.keep)
+            options.keep.with_suffix(".txt").write_text(text)
+    print(summary(text))
+    found = faults(text)
+    for fault in found:
+        print(f"unfit: {fault}", file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
