@@ -6,7 +6,8 @@
 namespace doom {
 
 constexpr int ITEM_REACH = 1200, TRIGGER_PATIENCE = 1;
-constexpr int LONG_STAY_TICS = 35 * 60 * 8;  // after that the exit comes first
+constexpr int LONG_STAY_TICS = 35 * 60 * 3;  // after that the exit comes before switches
+constexpr int TOO_LONG_TICS = 35 * 60 * 6;   // and after that before everything
 
 OFA_FUNCTION int here_or_unreached(const Script& s, int node) { return node < 0 || node >= MAX_NAV_NODES ? UNREACHED : s.distance[node]; }
 
@@ -126,7 +127,7 @@ OFA_FUNCTION bool choose_best_goal(WorldBase& w, const Player& p) {
     s.goal_kind = GOAL_NONE;
     s.path_length = 0;
     find_ways(w, p, g.mobjs[p.mobj].subsector);
-    if (g.level_tics > LONG_STAY_TICS && choose_trigger(w, p, true, false, 20)) return true;
+    if (g.level_tics > TOO_LONG_TICS && choose_trigger(w, p, true, false, 20)) return true;
     int distance;
     const int node = nearest_new_node(w, distance);
     if (choose_item(w, p, UNREACHED)) return true;
@@ -135,6 +136,7 @@ OFA_FUNCTION bool choose_best_goal(WorldBase& w, const Player& p) {
         set_goal(s, GOAL_SECTOR, w.subsectors[node].sector, node, n.x, n.y);
         return true;
     }
+    if (g.level_tics > LONG_STAY_TICS && choose_trigger(w, p, true, false, 20)) return true;
     for (int uses = 0; uses <= TRIGGER_PATIENCE; ++uses)
         if (choose_trigger(w, p, false, false, uses)) return true;
     if (choose_trigger(w, p, true, false, 200)) return true;
