@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from rich.cells import cell_len
 
@@ -96,6 +98,7 @@ class Grid:
         return ["".join(chr(c) for c in row if c) for row in self.char.tolist()]
 
 
+@lru_cache(maxsize=2048)
 def _codes(text: str) -> np.ndarray:
     """Code points, a 0 after each double-width one; control and zero-width characters are left out."""
     if text.isascii() and text.isprintable():
