@@ -91,6 +91,7 @@ async def session(
     engine.start()
     app = OfaApp(engine, options=options or UiOptions(depth=depth))
     async with app.run_test(size=(columns, rows)) as pilot:
+        app._tick()  # at 0, whether or not the app's own timer came first
         for _ in range(SECONDS * 2):
             now[0] += 0.5
             app._tick()
