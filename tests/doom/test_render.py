@@ -136,7 +136,7 @@ def test_every_frame_of_all_demos(demo: str) -> None:
     check_whole_demo(demo)
 
 
-@pytest.mark.parametrize("place", [(32000, -32000), (0, 0), (-1, 32767)])
+@pytest.mark.parametrize("place", [(32000, -32000), (0, 0), (-1, 32767), (-32768, -32768), (1500, 200)])
 def test_an_eye_anywhere(place: tuple[int, int]) -> None:
     """Outside every room there is nothing to draw, and nothing beyond the frame is written."""
     if not demos():

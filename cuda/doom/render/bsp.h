@@ -78,8 +78,8 @@ OFA_FUNCTION void draw_seg(RenderScratch& s, Game& game, const WadBlob& wad, uin
     const MapSeg& seg = v.segs[index];
     const MapVertex& v1 = v.vertices[seg.v1];
     const MapVertex& v2 = v.vertices[seg.v2];
-    const Angle left = direction(wad, sub(v1.x, v.x), sub(v1.y, v.y));
-    const Angle right = direction(wad, sub(v2.x, v.x), sub(v2.y, v.y));
+    const Angle left = direction(wad, wrap_sub(v1.x, v.x), wrap_sub(v1.y, v.y));
+    const Angle right = direction(wad, wrap_sub(v2.x, v.x), wrap_sub(v2.y, v.y));
     if (left - right >= ANGLE_180) return;
     const Columns columns = clip_to_view(s, left, right);
     if (!columns.visible) return;
@@ -144,8 +144,8 @@ OFA_FUNCTION bool box_is_visible(const RenderScratch& s, const WadBlob& wad, con
     } else {
         return true;
     }
-    const Angle left = direction(wad, sub(x1, v.x), sub(y1, v.y));
-    const Angle right = direction(wad, sub(x2, v.x), sub(y2, v.y));
+    const Angle left = direction(wad, wrap_sub(x1, v.x), wrap_sub(y1, v.y));
+    const Angle right = direction(wad, wrap_sub(x2, v.x), wrap_sub(y2, v.y));
     if (left - right >= ANGLE_180) return true;
     const Columns columns = clip_to_view(s, left, right);
     if (!columns.visible) return false;

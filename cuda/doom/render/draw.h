@@ -36,7 +36,8 @@ OFA_FUNCTION void draw_view(Block& block, Game& game, const WadBlob& wad, Render
 }
 
 template <class Block>
-OFA_FUNCTION void draw_status_bar(Block& block, const Game& game, const WadBlob& wad, RenderScratch& s, uint8_t* frame) {
+OFA_FUNCTION void draw_status_bar(Block& block, const Game& game, const WadBlob& wad, RenderScratch& s,
+                                  uint8_t* frame) {
     if (block.leader()) {
         s.n_patches = 0;
         place_status_bar(s, game, wad);
@@ -45,7 +46,8 @@ OFA_FUNCTION void draw_status_bar(Block& block, const Game& game, const WadBlob&
 }
 
 template <class Block>
-OFA_FUNCTION void draw_intermission(Block& block, const Game& game, const WadBlob& wad, RenderScratch& s, uint8_t* frame) {
+OFA_FUNCTION void draw_intermission(Block& block, const Game& game, const WadBlob& wad, RenderScratch& s,
+                                    uint8_t* frame) {
     if (block.leader()) {
         s.n_patches = 0;
         place_intermission(s, game, wad);

@@ -134,7 +134,8 @@ OFA_FUNCTION void place_sign(RenderScratch& s, const WadBlob& wad, int graphic, 
         const Patch* patch = graphic_patch(wad, graphic + i);
         if (!patch) continue;
         const int left = at_point.x - patch->left, top = at_point.y - patch->top;
-        if (left < 0 || left + patch->width >= SCREEN_WIDTH || top < 0 || top + patch->height >= SCREEN_HEIGHT) continue;
+        const bool fits_across = left >= 0 && left + patch->width < SCREEN_WIDTH;
+        if (!fits_across || top < 0 || top + patch->height >= SCREEN_HEIGHT) continue;
         place(s, wad, graphic + i, at_point.x, at_point.y);
         return;
     }
@@ -157,7 +158,12 @@ OFA_FUNCTION void place_way(RenderScratch& s, const Game& game, const WadBlob& w
 // The end of an episode or of the game is one picture.
 OFA_FUNCTION int finale_picture(const Game& game) {
     if (game.commercial) return GRAPHIC_INTERPIC;
-    return game.episode == 2 ? GRAPHIC_VICTORY2 : game.episode == 3 ? GRAPHIC_PFUB : game.episode == 4 ? GRAPHIC_ENDPIC : GRAPHIC_CREDIT;
+    switch (game.episode) {
+        case 2: return GRAPHIC_VICTORY2;
+        case 3: return GRAPHIC_PFUB;
+        case 4: return GRAPHIC_ENDPIC;
+        default: return GRAPHIC_CREDIT;
+    }
 }
 
 OFA_FUNCTION void place_intermission(RenderScratch& s, const Game& game, const WadBlob& wad) {

@@ -19,16 +19,16 @@ template <class Run>
 OFA_INLINE void for_each_post(const WadBlob& wad, uint32_t posts, Fixed texture_top, Fixed scale, int top_clip,
                               int bottom_clip, Run run) {
     const uint8_t* post = bytes_at(wad, posts);
-    const Fixed screen_top = sub(CENTER_Y * FIXED_ONE, mul(texture_top, scale));
+    const Fixed screen_top = wrap_sub(CENTER_Y * UNIT, fixed_mul(texture_top, scale));
     while (post[0] != 255) {
         const int row = post[0], length = post[1];
-        const Fixed top = add(screen_top, scaled(scale, row));
-        const Fixed bottom = add(top, scaled(scale, length));
-        int first = add(top, FIXED_ONE - 1) >> FIXED_BITS;
-        int last = sub(bottom, 1) >> FIXED_BITS;
+        const Fixed top = wrap_add(screen_top, wrap_mul(scale, row));
+        const Fixed bottom = wrap_add(top, wrap_mul(scale, length));
+        int first = wrap_add(top, UNIT - 1) >> FIXED_BITS;
+        int last = wrap_sub(bottom, 1) >> FIXED_BITS;
         if (last >= bottom_clip) last = bottom_clip - 1;
         if (first <= top_clip) first = top_clip + 1;
-        if (first <= last) run(first, last, posts + 3, sub(texture_top, row * FIXED_ONE));
+        if (first <= last) run(first, last, posts + 3, wrap_sub(texture_top, row * UNIT));
         posts += uint32_t(length) + 4;
         post += length + 4;
     }
@@ -46,14 +46,14 @@ OFA_FUNCTION void draw_masked_texture(RenderScratch& s, const Game& game, const 
     const int light = wall_light_level(v, seg, front.light);
     Fixed row;
     if (game.lines[seg.line].flags & LINE_PEG_BOTTOM) {
-        row = add(max(front.floor_height, back.floor_height), texture.height * FIXED_ONE);
+        row = wrap_add(max(front.floor_height, back.floor_height), texture.height * UNIT);
     } else {
         row = min(front.ceiling_height, back.ceiling_height);
     }
-    row = add(sub(row, v.z), side.y_offset);
+    row = wrap_add(wrap_sub(row, v.z), side.y_offset);
 
-    Fixed scale = add(d.scale_first, scaled(d.scale_step, first - d.first));
-    for (int x = first; x <= last; ++x, scale = add(scale, d.scale_step)) {
+    Fixed scale = wrap_add(d.scale_first, wrap_mul(d.scale_step, first - d.first));
+    for (int x = first; x <= last; ++x, scale = wrap_add(scale, d.scale_step)) {
         int16_t& column = s.openings[d.masked_columns + x];
         if (column == NOT_MASKED) continue;
         Column c;
@@ -66,7 +66,7 @@ OFA_FUNCTION void draw_masked_texture(RenderScratch& s, const Game& game, const 
                           c.source = source;
                           c.first = uint8_t(top);
                           c.last = uint8_t(bottom);
-                          c.fraction = add(texture_row, scaled(c.step, top - CENTER_Y));
+                          c.fraction = wrap_add(texture_row, wrap_mul(c.step, top - CENTER_Y));
                           draw_column(frame, wad, v.colormaps, c);
                       });
         column = NOT_MASKED;
@@ -114,7 +114,7 @@ OFA_INLINE void unclip(RenderScratch& s, int first, int last) {
 
 OFA_INLINE uint32_t sprite_posts(const WadBlob& wad, const VisSprite& sprite, int x) {
     const Patch& patch = at(wad, wad.patches)[sprite.patch];
-    const Fixed column = add(sprite.start_column, scaled(sprite.column_step, x - sprite.first));
+    const Fixed column = wrap_add(sprite.start_column, wrap_mul(sprite.column_step, x - sprite.first));
     return at(wad, patch.columns)[clamp(column >> FIXED_BITS, 0, patch.width - 1)];
 }
 
@@ -137,7 +137,7 @@ OFA_FUNCTION void draw_sprite(RenderScratch& s, const WadBlob& wad, uint8_t* fra
                           c.source = source;
                           c.first = uint8_t(top);
                           c.last = uint8_t(bottom);
-                          c.fraction = add(texture_row, scaled(c.step, top - CENTER_Y));
+                          c.fraction = wrap_add(texture_row, wrap_mul(c.step, top - CENTER_Y));
                           if (sprite.translation) draw_translated_column(frame, wad, colormaps, c, sprite.translation);
                           else draw_column(frame, wad, colormaps, c);
                       });

@@ -27,7 +27,8 @@ OFA_FUNCTION void place_text(RenderScratch& s, const WadBlob& wad, const char* t
 
 OFA_FUNCTION void place_message(RenderScratch& s, const Game& game, const WadBlob& wad) {
     const Player& player = game.players[game.viewed];
-    if (game.mode == MODE_LEVEL && player.message_tics > 0) place_text(s, wad, message_text(player.shown_message), 0, 0);
+    if (game.mode == MODE_LEVEL && player.message_tics > 0)
+        place_text(s, wad, message_text(player.shown_message), 0, 0);
     if (game.paused) place(s, wad, GRAPHIC_M_PAUSE, PAUSE_X, PAUSE_Y);
 }
 

@@ -10,16 +10,18 @@ namespace render {
 OFA_INLINE void place(RenderScratch& s, const WadBlob& wad, int graphic, int x, int y) {
     const int32_t patch = at(wad, wad.graphics)[graphic];
     if (patch < 0 || s.n_patches == MAX_PATCHES) return;
-    s.patches[s.n_patches++] = {int16_t(patch), int16_t(x), int16_t(y), 0, 0, SCREEN_WIDTH - 1, SCREEN_HEIGHT - 1};
+    s.patches[s.n_patches++] = {int16_t(patch), int16_t(x), int16_t(y), 0, 0, SCREEN_WIDTH - 1,
+                                SCREEN_HEIGHT - 1};
 }
 
 OFA_INLINE const Patch* graphic_patch(const WadBlob& wad, int graphic) {
     const int32_t patch = at(wad, wad.graphics)[graphic];
     return patch < 0 ? nullptr : &at(wad, wad.patches)[patch];
 }
+
 // The part of a picture placed with `place` that lies in the outline of another one.
-OFA_INLINE void place_inside(RenderScratch& s, const WadBlob& wad, int graphic, int x, int y, int outline, int outline_x,
-                             int outline_y) {
+OFA_INLINE void place_inside(RenderScratch& s, const WadBlob& wad, int graphic, int x, int y, int outline,
+                             int outline_x, int outline_y) {
     const Patch* around = graphic_patch(wad, outline);
     const int n = s.n_patches;
     place(s, wad, graphic, x, y);
@@ -48,7 +50,8 @@ OFA_FUNCTION int place_number(RenderScratch& s, const WadBlob& wad, int zero, in
     return x;
 }
 
-OFA_FUNCTION void draw_patch_columns(const WadBlob& wad, uint8_t* frame, const PlacedPatch& placed, int first, int last) {
+OFA_FUNCTION void draw_patch_columns(const WadBlob& wad, uint8_t* frame, const PlacedPatch& placed, int first,
+                                     int last) {
     const Patch& patch = at(wad, wad.patches)[placed.patch];
     const int left = placed.x - patch.left, top = placed.y - patch.top;
     const uint32_t* columns = at(wad, patch.columns);

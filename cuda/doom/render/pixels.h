@@ -48,7 +48,7 @@ OFA_INLINE void draw_translated_column(uint8_t* frame, const WadBlob& wad, const
     for (int n = c.last - c.first + 1; n > 0; --n) {
         *pixel = map[translate(translation, source[fraction >> FIXED_BITS])];
         pixel += SCREEN_WIDTH;
-        fraction = add(fraction, c.step);
+        fraction = wrap_add(fraction, c.step);
     }
 }
 

@@ -94,14 +94,14 @@ OFA_INLINE int count_spans(const Plane& plane) {
     return n;
 }
 
-OFA_INLINE void draw_span(const RenderScratch& s, const WadBlob& wad, uint8_t* frame, const Plane& plane, int y, int first,
-                          int last) {
+OFA_INLINE void draw_span(const RenderScratch& s, const WadBlob& wad, uint8_t* frame, const Plane& plane, int y,
+                          int first, int last) {
     const View& v = s.view;
-    const Fixed away = mul(magnitude(sub(plane.height, v.z)), s.tables.row_slope[y]);
-    const Fixed length = mul(away, s.tables.column_stretch[first]);
+    const Fixed away = fixed_mul(magnitude(wrap_sub(plane.height, v.z)), s.tables.row_slope[y]);
+    const Fixed length = fixed_mul(away, s.tables.column_stretch[first]);
     const Angle angle = v.angle + s.tables.angle_of_x[first];
-    const Fixed x = add(v.x, mul(fine_cosine(wad, angle), length));
-    const Fixed y_flat = sub(negate(v.y), mul(fine_sine(wad, angle), length));
+    const Fixed x = wrap_add(v.x, fixed_mul(fine_cosine(wad, angle), length));
+    const Fixed y_flat = wrap_sub(wrap_sub(0, v.y), fixed_mul(fine_sine(wad, angle), length));
     int map = v.fixed_map;
     if (map == NO_FIXED_MAP) {
         const uint32_t step = uint32_t(away) >> 20;
@@ -109,7 +109,7 @@ OFA_INLINE void draw_span(const RenderScratch& s, const WadBlob& wad, uint8_t* f
     }
     draw_plane_span(frame + y * SCREEN_WIDTH + first, last - first + 1,
                     at(wad, wad.flats) + 4096 * s.flat_shown[plane.flat], v.colormaps + 256 * map, x, y_flat,
-                    mul(away, v.plane_step_x), mul(away, v.plane_step_y));
+                    fixed_mul(away, v.plane_step_x), fixed_mul(away, v.plane_step_y));
 }
 
 // The sky is a wall without perspective, always at full brightness; four of its textures make the circle.
@@ -122,8 +122,8 @@ OFA_INLINE void draw_sky_column(const RenderScratch& s, const WadBlob& wad, uint
     c.first = plane.top[x + 1];
     c.last = plane.bottom[x + 1];
     c.x = int16_t(x);
-    c.step = FIXED_ONE;
-    c.fraction = SCREEN_HEIGHT / 2 * FIXED_ONE + (c.first - CENTER_Y) * FIXED_ONE;
+    c.step = UNIT;
+    c.fraction = SCREEN_HEIGHT / 2 * UNIT + (c.first - CENTER_Y) * UNIT;
     c.map = 0;
     draw_column(frame, wad, s.view.colormaps, c);
 }

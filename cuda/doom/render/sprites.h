@@ -6,7 +6,7 @@
 namespace doom {
 namespace render {
 
-constexpr Fixed NEAREST = 4 * FIXED_ONE;
+constexpr Fixed NEAREST = 4 * UNIT;
 constexpr uint16_t FRAME_BRIGHT = 0x8000;
 constexpr int WEAPON_CENTER_Y = 100;
 constexpr int POWER_FLICKER_TICS = 4 * 32;  // a power that runs out blinks for so long
@@ -16,16 +16,17 @@ OFA_INLINE bool power_shows(int32_t tics) { return tics > POWER_FLICKER_TICS || 
 // Screen columns of a picture whose left edge is `left` away from the view's axis, at a scale. False when outside.
 OFA_INLINE bool place_columns(VisSprite& sprite, const Patch& patch, Fixed left, Fixed scale, Fixed inverse_scale,
                               bool mirrored) {
-    const int first = add(CENTER_X * FIXED_ONE, mul(left, scale)) >> FIXED_BITS;
+    const int first = wrap_add(CENTER_X * UNIT, fixed_mul(left, scale)) >> FIXED_BITS;
     if (first > VIEW_WIDTH) return false;
-    const Fixed right = add(left, patch.width * FIXED_ONE);
-    const int last = (add(CENTER_X * FIXED_ONE, mul(right, scale)) >> FIXED_BITS) - 1;
+    const Fixed right = wrap_add(left, patch.width * UNIT);
+    const int last = (wrap_add(CENTER_X * UNIT, fixed_mul(right, scale)) >> FIXED_BITS) - 1;
     if (last < 0) return false;
     sprite.first = max(first, 0);
     sprite.last = min(last, VIEW_WIDTH - 1);
-    sprite.column_step = mirrored ? negate(inverse_scale) : inverse_scale;
-    sprite.start_column = mirrored ? patch.width * FIXED_ONE - 1 : 0;
-    if (sprite.first > first) sprite.start_column = add(sprite.start_column, scaled(sprite.column_step, sprite.first - first));
+    sprite.column_step = mirrored ? wrap_sub(0, inverse_scale) : inverse_scale;
+    sprite.start_column = mirrored ? patch.width * UNIT - 1 : 0;
+    if (sprite.first > first)
+        sprite.start_column = wrap_add(sprite.start_column, wrap_mul(sprite.column_step, sprite.first - first));
     return true;
 }
 
@@ -42,28 +43,29 @@ OFA_INLINE const Patch* sprite_picture(const WadBlob& wad, int sprite, int frame
 
 OFA_FUNCTION void add_sprite(RenderScratch& s, const WadBlob& wad, const Mobj& thing, int light) {
     const View& v = s.view;
-    const Fixed to_x = sub(thing.x, v.x), to_y = sub(thing.y, v.y);
-    const Fixed depth = add(mul(to_x, v.cosine), mul(to_y, v.sine));
+    const Fixed to_x = wrap_sub(thing.x, v.x), to_y = wrap_sub(thing.y, v.y);
+    const Fixed depth = wrap_add(fixed_mul(to_x, v.cosine), fixed_mul(to_y, v.sine));
     if (depth < NEAREST) return;
-    const Fixed scale = div(CENTER_X * FIXED_ONE, depth);
-    const Fixed across = sub(mul(to_x, v.sine), mul(to_y, v.cosine));
+    const Fixed scale = fixed_div(CENTER_X * UNIT, depth);
+    const Fixed across = wrap_sub(fixed_mul(to_x, v.sine), fixed_mul(to_y, v.cosine));
     if (magnitude(across) > Fixed(uint32_t(depth) << 2)) return;
 
     const uint32_t rotation = (direction(wad, to_x, to_y) - thing.angle + ANGLE_45 / 2 * 9) >> 29;
     bool mirrored;
     int32_t picture;
-    const Patch* patch = sprite_picture(wad, thing.sprite, thing.frame & ~FRAME_BRIGHT, int(rotation), mirrored, picture);
+    const Patch* patch =
+        sprite_picture(wad, thing.sprite, thing.frame & ~FRAME_BRIGHT, int(rotation), mirrored, picture);
     if (!patch) return;
 
     VisSprite sprite;
-    const Fixed inverse_scale = div(FIXED_ONE, scale);
-    if (!place_columns(sprite, *patch, sub(across, patch->left * FIXED_ONE), scale, inverse_scale, mirrored)) return;
+    const Fixed inverse_scale = fixed_div(UNIT, scale);
+    if (!place_columns(sprite, *patch, wrap_sub(across, patch->left * UNIT), scale, inverse_scale, mirrored)) return;
     if (s.n_sprites == MAX_SPRITES) return;
     sprite.x = thing.x;
     sprite.y = thing.y;
     sprite.z = thing.z;
-    sprite.top_z = add(thing.z, patch->top * FIXED_ONE);
-    sprite.texture_top = sub(sprite.top_z, v.z);
+    sprite.top_z = wrap_add(thing.z, patch->top * UNIT);
+    sprite.texture_top = wrap_sub(sprite.top_z, v.z);
     sprite.scale = scale;
     sprite.patch = picture;
     sprite.translation = int32_t((thing.flags & MF_TRANSLATION) >> MF_TRANSLATION_SHIFT);
@@ -113,15 +115,15 @@ OFA_FUNCTION void place_weapon_sprite(RenderScratch& s, const Game& game, const 
     int32_t picture;
     const Patch* patch = sprite_picture(wad, weapon.sprite, weapon.frame & ~FRAME_BRIGHT, 0, mirrored, picture);
     if (!patch) return;
-    const Fixed left = sub(sub(weapon.sx, SCREEN_WIDTH / 2 * FIXED_ONE), patch->left * FIXED_ONE);
-    if (!place_columns(sprite, *patch, left, FIXED_ONE, FIXED_ONE, mirrored)) {
+    const Fixed left = wrap_sub(wrap_sub(weapon.sx, SCREEN_WIDTH / 2 * UNIT), patch->left * UNIT);
+    if (!place_columns(sprite, *patch, left, UNIT, UNIT, mirrored)) {
         sprite.first = 0;
         sprite.last = -1;
         return;
     }
-    sprite.scale = FIXED_ONE;
+    sprite.scale = UNIT;
     sprite.texture_top =
-        sub(WEAPON_CENTER_Y * FIXED_ONE + FIXED_ONE / 2, sub(weapon.sy, patch->top * FIXED_ONE));
+        wrap_sub(WEAPON_CENTER_Y * UNIT + UNIT / 2, wrap_sub(weapon.sy, patch->top * UNIT));
     sprite.patch = picture;
     sprite.translation = 0;
     sprite.fuzzy = NONE;

@@ -6,16 +6,16 @@
 namespace doom {
 namespace render {
 
-// Half-width of the view over the tangent of 45 degrees, in the precision of the tangent table.
+// A quarter circle fills the view: its half-width belongs to a tangent of 1, in the precision of the tangent table.
 OFA_FUNCTION void build_angle_tables(ViewTables& t, const WadBlob& wad) {
     const int32_t* tangent = at(wad, wad.fine_tangent);
-    const Fixed center = CENTER_X * FIXED_ONE;
-    const Fixed focal_length = div(center, tangent[FINE_HALF / 2 + FINE_HALF / 4]);
+    const Fixed center = CENTER_X * UNIT;
+    const Fixed focal_length = fixed_div(center, tangent[FINE_HALF / 2 + FINE_HALF / 4]);
     for (int i = 0; i < FINE_HALF; ++i) {
         int x;
-        if (tangent[i] > 2 * FIXED_ONE) x = -1;
-        else if (tangent[i] < -2 * FIXED_ONE) x = VIEW_WIDTH + 1;
-        else x = clamp((center - mul(tangent[i], focal_length) + FIXED_ONE - 1) >> FIXED_BITS, -1, VIEW_WIDTH + 1);
+        if (tangent[i] > 2 * UNIT) x = -1;
+        else if (tangent[i] < -2 * UNIT) x = VIEW_WIDTH + 1;
+        else x = clamp((center - fixed_mul(tangent[i], focal_length) + UNIT - 1) >> FIXED_BITS, -1, VIEW_WIDTH + 1);
         t.x_of_angle[i] = uint16_t(x + 1);  // shifted by one until the inverse is built
     }
     for (int x = 0; x <= VIEW_WIDTH; ++x) {
@@ -29,11 +29,11 @@ OFA_FUNCTION void build_angle_tables(ViewTables& t, const WadBlob& wad) {
 
 OFA_FUNCTION void build_plane_tables(ViewTables& t, const WadBlob& wad) {
     for (int y = 0; y < VIEW_HEIGHT; ++y) {
-        const Fixed from_center = magnitude((y - CENTER_Y) * FIXED_ONE + FIXED_ONE / 2);
-        t.row_slope[y] = div(CENTER_X * FIXED_ONE, from_center);
+        const Fixed from_center = magnitude((y - CENTER_Y) * UNIT + UNIT / 2);
+        t.row_slope[y] = fixed_div(CENTER_X * UNIT, from_center);
     }
     for (int x = 0; x < VIEW_WIDTH; ++x)
-        t.column_stretch[x] = div(FIXED_ONE, magnitude(fine_cosine(wad, t.angle_of_x[x])));
+        t.column_stretch[x] = fixed_div(UNIT, magnitude(fine_cosine(wad, t.angle_of_x[x])));
 }
 
 // Colormap by light level and distance: brighter levels start at a lower map, and a map lasts two steps of scale.
@@ -41,7 +41,7 @@ OFA_FUNCTION void build_light_tables(ViewTables& t) {
     for (int level = 0; level < LIGHT_LEVELS; ++level) {
         const int start = (LIGHT_LEVELS - 1 - level) * 2 * COLORMAPS / LIGHT_LEVELS;
         for (int step = 0; step < PLANE_LIGHTS; ++step) {
-            const int scale = div(CENTER_X * FIXED_ONE, Fixed(step + 1) << 20) >> 12;
+            const int scale = fixed_div(CENTER_X * UNIT, Fixed(step + 1) << 20) >> 12;
             t.plane_map[level][step] = uint8_t(clamp(start - scale / 2, 0, COLORMAPS - 1));
         }
         for (int step = 0; step < WALL_LIGHTS; ++step)
@@ -81,8 +81,8 @@ OFA_FUNCTION void set_up_view(RenderScratch& s, const Game& game, const WadBlob&
     v.sine = fine_sine(wad, v.angle);
     v.cosine = fine_cosine(wad, v.angle);
     const Angle left = v.angle - ANGLE_90;
-    v.plane_step_x = div(fine_cosine(wad, left), CENTER_X * FIXED_ONE);
-    v.plane_step_y = negate(div(fine_sine(wad, left), CENTER_X * FIXED_ONE));
+    v.plane_step_x = fixed_div(fine_cosine(wad, left), CENTER_X * UNIT);
+    v.plane_step_y = wrap_sub(0, fixed_div(fine_sine(wad, left), CENTER_X * UNIT));
     v.extra_light = player.extra_light;
     v.fixed_map = player.fixed_colormap ? player.fixed_colormap : NO_FIXED_MAP;
     v.sky = wad.sky_texture[clamp(game.sky - 1, 0, 3)];
@@ -112,7 +112,9 @@ OFA_FUNCTION void clear_lists(RenderScratch& s) {
     for (uint32_t& word : s.sector_seen) word = 0;
 }
 
-OFA_INLINE int light_level(const View& v, int light) { return clamp((light >> 4) + v.extra_light, 0, LIGHT_LEVELS - 1); }
+OFA_INLINE int light_level(const View& v, int light) {
+    return clamp((light >> 4) + v.extra_light, 0, LIGHT_LEVELS - 1);
+}
 
 // Walls along the y axis are a step brighter than those along the x axis, the others in between.
 OFA_INLINE int wall_light_level(const View& v, const MapSeg& seg, int light) {

@@ -13,10 +13,10 @@ namespace render {
 OFA_INLINE Fixed wall_scale(const View& v, const WadBlob& wad, Angle angle, Angle normal, Fixed wall_distance) {
     const Fixed sine_view = fine_sine(wad, ANGLE_90 + (angle - v.angle));
     const Fixed sine_wall = fine_sine(wad, ANGLE_90 + (angle - normal));
-    const Fixed numerator = mul(CENTER_X * FIXED_ONE, sine_wall);
-    const Fixed denominator = mul(wall_distance, sine_view);
-    if (denominator <= numerator >> FIXED_BITS) return 64 * FIXED_ONE;
-    return clamp(div(numerator, denominator), 256, 64 * FIXED_ONE);
+    const Fixed numerator = fixed_mul(CENTER_X * UNIT, sine_wall);
+    const Fixed denominator = fixed_mul(wall_distance, sine_view);
+    if (denominator <= numerator >> FIXED_BITS) return 64 * UNIT;
+    return clamp(fixed_div(numerator, denominator), 256, 64 * UNIT);
 }
 
 // What the columns of one piece share.
@@ -40,8 +40,8 @@ constexpr Fixed ROW_ONE = 1 << ROW_BITS;
 
 // Row of a height at the first column, and its change per column. Heights are relative to the eye.
 OFA_INLINE void project_edge(const WallPiece& p, Fixed height, Fixed& row, Fixed& step) {
-    step = negate(mul(p.scale_step, height >> 4));
-    row = sub((CENTER_Y * FIXED_ONE) >> 4, mul(height >> 4, p.scale));
+    step = wrap_sub(0, fixed_mul(p.scale_step, height >> 4));
+    row = wrap_sub((CENTER_Y * UNIT) >> 4, fixed_mul(height >> 4, p.scale));
 }
 
 // A wall at a grazing angle can ask for tangents beyond 90 degrees; what follows the table there is the sine table.
@@ -59,20 +59,20 @@ struct TexturePlace {
 
 OFA_INLINE int texture_column(const RenderScratch& s, const WadBlob& wad, const WallPiece& p, int x) {
     const Fixed tangent = wall_tangent(wad, p.center_angle + s.tables.angle_of_x[x]);
-    return sub(p.texture_offset, mul(tangent, p.wall_distance)) >> FIXED_BITS;
+    return wrap_sub(p.texture_offset, fixed_mul(tangent, p.wall_distance)) >> FIXED_BITS;
 }
 
 OFA_INLINE TexturePlace place_texture(const RenderScratch& s, const WadBlob& wad, const WallPiece& p, int x) {
     return {texture_column(s, wad, p, x), Fixed(0xffffffffu / uint32_t(p.scale)), wall_map(s, p.light, p.scale)};
 }
 
-OFA_INLINE void add_column(RenderScratch& s, const WadBlob& wad, uint8_t* frame, int32_t texture, TexturePlace place, int x,
-                           int first, int last, Fixed texture_row) {
+OFA_INLINE void add_column(RenderScratch& s, const WadBlob& wad, uint8_t* frame, int32_t texture, TexturePlace place,
+                           int x, int first, int last, Fixed texture_row) {
     const Texture& t = s.view.textures[s.texture_shown[texture]];
     Column c;
     c.source = at(wad, t.columns)[uint32_t(place.column) & t.width_mask];
     c.step = place.step;
-    c.fraction = add(texture_row, scaled(place.step, first - CENTER_Y));
+    c.fraction = wrap_add(texture_row, wrap_mul(place.step, first - CENTER_Y));
     c.x = int16_t(x);
     c.first = uint8_t(first);
     c.last = uint8_t(last);
@@ -142,11 +142,11 @@ OFA_NOINLINE void draw_piece(RenderScratch& s, const WadBlob& wad, uint8_t* fram
     for (int x = p.first; x <= p.last; ++x) {
         if (p.middle) draw_solid_column(s, wad, frame, p, x);
         else draw_open_column(s, wad, frame, p, x);
-        p.scale = add(p.scale, p.scale_step);
-        p.top = add(p.top, p.top_step);
-        p.bottom = add(p.bottom, p.bottom_step);
-        p.high = add(p.high, p.high_step);
-        p.low = add(p.low, p.low_step);
+        p.scale = wrap_add(p.scale, p.scale_step);
+        p.top = wrap_add(p.top, p.top_step);
+        p.bottom = wrap_add(p.bottom, p.bottom_step);
+        p.high = wrap_add(p.high, p.high_step);
+        p.low = wrap_add(p.low, p.low_step);
     }
 }
 
@@ -179,11 +179,11 @@ OFA_NOINLINE void draw_wall(RenderScratch& s, Game& game, const WadBlob& wad, ui
     p.last = last;
     const Angle normal = seg.angle + ANGLE_90;
     const MapVertex& v1 = v.vertices[seg.v1];
-    const Fixed hypotenuse = distance(wad, sub(v1.x, v.x), sub(v1.y, v.y));
+    const Fixed hypotenuse = distance(wad, wrap_sub(v1.x, v.x), wrap_sub(v1.y, v.y));
     {
         Angle off = Angle(magnitude(Fixed(normal - angle_v1)));
         if (off > ANGLE_90) off = ANGLE_90;
-        p.wall_distance = mul(hypotenuse, fine_sine(wad, ANGLE_90 - off));
+        p.wall_distance = fixed_mul(hypotenuse, fine_sine(wad, ANGLE_90 - off));
     }
 
     DrawSeg& d = s.draw_segs[s.n_draw_segs];
@@ -199,8 +199,8 @@ OFA_NOINLINE void draw_wall(RenderScratch& s, Game& game, const WadBlob& wad, ui
     p.scale = d.scale_first;
     p.scale_step = d.scale_step;
 
-    Fixed top = sub(front.ceiling_height, v.z);
-    const Fixed bottom = sub(front.floor_height, v.z);
+    Fixed top = wrap_sub(front.ceiling_height, v.z);
+    const Fixed bottom = wrap_sub(front.floor_height, v.z);
     Fixed high = 0, low = 0;
     p.middle = p.upper = p.lower = 0;
     p.middle_row = p.upper_row = p.lower_row = 0;
@@ -215,8 +215,8 @@ OFA_NOINLINE void draw_wall(RenderScratch& s, Game& game, const WadBlob& wad, ui
         p.middle = side.middle;
         p.mark_floor = p.mark_ceiling = true;
         p.middle_row = top;
-        if (line.flags & LINE_PEG_BOTTOM) p.middle_row = add(bottom, v.textures[side.middle].height * FIXED_ONE);
-        p.middle_row = add(p.middle_row, side.y_offset);
+        if (line.flags & LINE_PEG_BOTTOM) p.middle_row = wrap_add(bottom, v.textures[side.middle].height * UNIT);
+        p.middle_row = wrap_add(p.middle_row, side.y_offset);
         d.silhouette = SILHOUETTE_BOTH;
         d.top_clip = OPENING_VIEW_HEIGHT;
         d.bottom_clip = OPENING_MINUS_ONE;
@@ -251,8 +251,8 @@ OFA_NOINLINE void draw_wall(RenderScratch& s, Game& game, const WadBlob& wad, ui
             d.silhouette |= SILHOUETTE_TOP;
         }
 
-        high = sub(back.ceiling_height, v.z);
-        low = sub(back.floor_height, v.z);
+        high = wrap_sub(back.ceiling_height, v.z);
+        low = wrap_sub(back.floor_height, v.z);
         // no wall between two skies of different height
         if (front.ceiling_flat == wad.sky_flat && back.ceiling_flat == wad.sky_flat) top = high;
         const bool closed = closed_below || closed_above;
@@ -261,14 +261,14 @@ OFA_NOINLINE void draw_wall(RenderScratch& s, Game& game, const WadBlob& wad, ui
         if (high < top) {
             p.upper = side.top;
             p.upper_row = top;
-            if (!(line.flags & LINE_PEG_TOP)) p.upper_row = add(high, v.textures[side.top].height * FIXED_ONE);
+            if (!(line.flags & LINE_PEG_TOP)) p.upper_row = wrap_add(high, v.textures[side.top].height * UNIT);
         }
         if (low > bottom) {
             p.lower = side.bottom;
             p.lower_row = line.flags & LINE_PEG_BOTTOM ? top : low;
         }
-        p.upper_row = add(p.upper_row, side.y_offset);
-        p.lower_row = add(p.lower_row, side.y_offset);
+        p.upper_row = wrap_add(p.upper_row, side.y_offset);
+        p.lower_row = wrap_add(p.lower_row, side.y_offset);
         if (side.middle) {
             p.masked = true;
             p.masked_columns = d.masked_columns = take_openings(s, first, last);
@@ -280,9 +280,9 @@ OFA_NOINLINE void draw_wall(RenderScratch& s, Game& game, const WadBlob& wad, ui
         const bool mirrored = off < ANGLE_180;
         if (off > ANGLE_180) off = 0u - off;
         if (off > ANGLE_90) off = ANGLE_90;
-        p.texture_offset = mul(hypotenuse, fine_sine(wad, off));
-        if (mirrored) p.texture_offset = negate(p.texture_offset);
-        p.texture_offset = add(p.texture_offset, add(side.x_offset, seg.offset));
+        p.texture_offset = fixed_mul(hypotenuse, fine_sine(wad, off));
+        if (mirrored) p.texture_offset = wrap_sub(0, p.texture_offset);
+        p.texture_offset = wrap_add(p.texture_offset, wrap_add(side.x_offset, seg.offset));
         p.center_angle = ANGLE_90 + v.angle - normal;
         p.light = wall_light_level(v, seg, front.light);
     }
