@@ -187,7 +187,11 @@ OFA_FUNCTION void follow_path(WorldBase& w, const Player& p, TicCommand& c, bool
     const int next = s.path[s.path_length - 1];
     const bool at_edge = next >= int(here.first_edge) && next < int(here.first_edge + here.n_edges);
     if (at_edge) {
-        const Passage how = passage(w, p, m.subsector, e);
+        Passage how = passage(w, p, m.subsector, e);
+        const Sector& beyond = g.sectors[w.subsectors[e.to].sector];
+        if (how == PASSAGE_CLOSED && e.kind == NAV_OPEN && beyond.floor_height - m.z <= STEP_HEIGHT &&
+            beyond.ceiling_height - m.z >= BODY_HEIGHT)
+            how = PASSAGE_FREE;            // across a narrow strip
         if (how == PASSAGE_CLOSED) {
             fail_next_edge(w);
             return;
@@ -282,7 +286,7 @@ OFA_FUNCTION void pursue_goal(WorldBase& w, const Player& p, TicCommand& c, bool
 // Counts time lost against a wall and breaks out of it: another direction for a while, then another plan.
 OFA_FUNCTION void watch_progress(WorldBase& w, const Mobj& m, bool moving) {
     Script& s = w.g.script;
-    s.moving_tics += moving;
+    s.moving_tics += moving && w.g.sectors[m.sector].mover == NONE;
     if (++s.sample_tics < SAMPLE_TICS) return;
     const Fixed moved = approximate_distance(wrap_sub(m.x, s.sample_x), wrap_sub(m.y, s.sample_y));
     if (s.moving_tics > SAMPLE_TICS * 3 / 4 && moved < STUCK_DISTANCE) {

@@ -166,6 +166,18 @@ OFA_FUNCTION int n_nav_nodes(const WorldBase& w) {
     return n < MAX_NAV_NODES ? n : MAX_NAV_NODES;
 }
 
+// Whether an edge leads on from a strip too narrow to sink into, at the height of the node before it.
+OFA_FUNCTION bool crosses_strip(const WorldBase& w, int node, const NavEdge& e) {
+    const int before = w.g.script.came_from[node];
+    if (e.kind != NAV_OPEN || before == NONE) return false;
+    Gap from[3];
+    const int n = coming_gaps(w.g, w.subsectors[before].sector, from);
+    const Gap strip = gap_of(w.g, w.subsectors[node].sector), to = gap_of(w.g, w.subsectors[e.to].sector);
+    for (int i = 0; i < n; ++i)
+        if (from[i].floor > strip.floor && strip.ceiling - from[i].floor >= BODY_HEIGHT && fits_through(from[i], to)) return true;
+    return false;
+}
+
 // Distances from a node to all others. Sectors that bar a way to somewhere unreached become frontier sectors.
 OFA_NOINLINE void find_ways(WorldBase& w, const Player& p, int start) {
     Script& s = w.g.script;
@@ -187,7 +199,8 @@ OFA_NOINLINE void find_ways(WorldBase& w, const Player& p, int start) {
             const int number = int(nodes[node].first_edge + i);
             const NavEdge& e = edges[number];
             if (e.to >= n || number >= MAX_NAV_EDGES || s.edge_failures[number] >= 4) continue;
-            const Passage how = passage(w, p, node, e);
+            Passage how = passage(w, p, node, e);
+            if (how == PASSAGE_CLOSED && crosses_strip(w, node, e)) how = PASSAGE_WAIT;
             if (how == PASSAGE_CLOSED) continue;
             const int distance = s.distance[node] + edge_cost(s, e, number, how);
             if (distance >= s.distance[e.to]) continue;
