@@ -116,6 +116,15 @@ def test_no_serving_sm_is_explained() -> None:
     assert "no SM serves" in "\n".join(grid.lines())
 
 
+def test_level_names() -> None:
+    status = np.zeros(1, abi.DOOM_STATUS)[0]
+    status["episode"], status["map"] = 1, 3
+    assert doom.level_name(status, "/wads/freedoom1.wad") == "E1M3"
+    assert doom.level_name(status, "/wads/freedoom2.wad") == "MAP03"
+    status["map"] = 12
+    assert doom.level_name(status, "mine.wad") == "MAP12"
+
+
 def test_shades_get_brighter_with_work() -> None:
     roles = np.array([abi.TRAIN] * 3)
     dim, half, full = sms.shade(THEME, roles, np.array([0.0, 0.5, 1.0])).tolist()

@@ -31,9 +31,10 @@ class PictureStyle:
     quadrants: bool | None
 
 
-def level_name(status: np.void) -> str:
-    """E1M1, or MAP01 where there are no episodes."""
-    if int(status["episode"]) == 0:
+def level_name(status: np.void, wad: str) -> str:
+    """E1M1, or MAP01 where the game of that WAD file has no episodes (the engine then counts as episode 1)."""
+    name = wad.lower()
+    if int(status["map"]) > 9 or any(game in name for game in ("doom2", "tnt", "plutonia", "hacx")):
         return f"MAP{int(status['map']):02d}"
     return f"E{int(status['episode'])}M{int(status['map'])}"
 
@@ -59,7 +60,7 @@ def paint_doom(
     subtitle: list[tuple[str, int]] = []
     if doom is not None:
         name = "manual" if playing else behaviour
-        title = [(f"1 doom · {level_name(doom.status)} · {name}", theme.doom_text)]
+        title = [(f"1 doom · {level_name(doom.status, model.info.wad)} · {name}", theme.doom_text)]
         rate = model.snapshot.frames_per_s if model.snapshot else 0.0
         status = doom.status
         subtitle = [
