@@ -3,7 +3,7 @@
 // A tic of a game, in order:
 //     commands[viewed] = player_think(game, wad)   the scripted player, or bytes of a demo
 //     doom_tic(game, wad, commands)                simulation, one thread
-//     doom_draw(block, game, wad, frame)           picture, all threads of the block (render/draw.h)
+//     doom_draw(block, game, wad, scratch, frame)  picture, all threads of the block (render/draw.h)
 //     doom_status(game, status)                    the figures beside the picture
 //
 //     uint64_t doom_game_bytes()
