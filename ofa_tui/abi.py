@@ -40,7 +40,8 @@ ACTIONS = (
 EVENT_RING = 256
 PROMPT_SLOTS = 16
 SERVED_RING = 1 << 16
-FRAME_SLOTS = 16
+FRAME_SLOTS = 64
+"""Frames of a game that are kept, 1.8 seconds of it: a reader that polls more often misses none."""
 FRAME_WIDTH, FRAME_HEIGHT = 320, 200
 
 COUNTER_STRIDE = 16

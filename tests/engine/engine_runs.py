@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from ofa_tui.data.tokenizers import ByteTokenizer
-from ofa_tui.engine.config import RunConfig
+from ofa_tui.doom import packer
+from ofa_tui.engine.config import DoomConfig, RunConfig
 from ofa_tui.engine.host import HostEngine
 from ofa_tui.engine.library import KernelLibrary
 from ofa_tui.engine.protocol import Snapshot
@@ -34,6 +37,18 @@ def config(**changes) -> RunConfig:
         tokens_per_s=0, deadline_s=60,
     )
     return replace(base, **changes)
+
+
+def a_game(games: int) -> DoomConfig | None:
+    """The first map of the WAD that the vizdoom package ships; None where that is not installed."""
+    found = importlib.util.find_spec("vizdoom")
+    for folder in found.submodule_search_locations or [] if found else []:
+        path = Path(folder) / "freedoom1.wad"
+        if path.is_file():
+            wad = packer.load(path)
+            palettes = np.stack([wad.palette(index) for index in range(packer.PALETTES)])
+            return DoomConfig(wad.blob.tobytes(), palettes, path.name, games=games)
+    return None
 
 
 def engine(kernel: KernelLibrary, run: RunConfig) -> HostEngine:

@@ -1,39 +1,22 @@
 """The kernel as a program of its own under the sanitizers: no data race, no bad access, no undefined behaviour."""
 
-import importlib.util
 import subprocess
-from pathlib import Path
 
-import numpy as np
 import pytest
-from engine_runs import config, engine, finish
+from engine_runs import a_game, config, engine, finish
 
 from ofa_tui import abi
-from ofa_tui.doom import packer
 from ofa_tui.engine import compiler
-from ofa_tui.engine.config import DoomConfig
 from ofa_tui.engine.protocol import Event
 from ofa_tui.engine.steering import sampling_event
 from ofa_tui.errors import OfaError
-
-
-def a_game() -> DoomConfig | None:
-    """Two games on the first map of the WAD that the vizdoom package ships, where it is installed."""
-    found = importlib.util.find_spec("vizdoom")
-    for folder in found.submodule_search_locations or [] if found else []:
-        path = Path(folder) / "freedoom1.wad"
-        if path.is_file():
-            wad = packer.load(path)
-            palettes = np.stack([wad.palette(index) for index in range(packer.PALETTES)])
-            return DoomConfig(wad.blob.tobytes(), palettes, path.name, games=2)
-    return None
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("sanitizer", compiler.SANITIZERS)
 def test_a_whole_run_is_clean(kernel, tmp_path, sanitizer):
-    doom = a_game()
+    doom = a_game(games=2)
     sms = (3, 2, 2) if doom else (3, 2, 0)
     events = (
         Event("set_role", "step", 1, 3, (abi.TRAIN,)),
