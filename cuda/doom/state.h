@@ -117,8 +117,6 @@ struct Sector {
     int32_t objects;            // head of the list of objects
     int32_t mover;              // index in movers of what moves floor or ceiling
     int32_t valid;              // Game::valid_count of the last visit
-    Fixed sound_x, sound_y;     // centre of its bounding box
-    int32_t block_box[4];       // top, bottom, left, right in blockmap cells
     uint8_t seen;               // the scripted player has been here
 };
 
@@ -178,7 +176,6 @@ struct Player {
     int16_t ammo[AMMO_TYPES], max_ammo[AMMO_TYPES];
     uint8_t attack_down, use_down;
     uint8_t god, noclip;
-    uint8_t in_secret_exit;
     int32_t refire;
     int16_t kill_count, item_count, secret_count;
     int16_t message;            // just received; number in messages.h, 0 none
@@ -242,7 +239,7 @@ struct Clip {
     Fixed best_slide, second_slide;
     int32_t best_slide_line, second_slide_line;
     Fixed slide_momx, slide_momy;
-    uint8_t no_fit, crush;
+    uint8_t no_fit;             // something does not fit under the ceiling that moves
 };
 
 // Something a walk along a line met: a line or an object, at a fraction of the way.

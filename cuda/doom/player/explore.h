@@ -95,7 +95,8 @@ OFA_FUNCTION void fail_next_edge(const WorldBase& w) {
 }
 
 // Waits before (or on) something that moves.
-OFA_FUNCTION void wait_for_passage(const WorldBase& w, TicCommand& c, const Mobj& m, const NavEdge& e, Fixed x, Fixed y) {
+OFA_FUNCTION void wait_for_passage(const WorldBase& w, TicCommand& c, const Mobj& m, const NavEdge& e) {
+    const Fixed x = e.x * UNIT, y = e.y * UNIT;
     Script& s = w.g.script;
     if (++s.wait_tics > WAIT_LIMIT) {
         fail_next_edge(w);
@@ -204,7 +205,7 @@ OFA_FUNCTION void follow_path(WorldBase& w, const Player& p, TicCommand& c, bool
         if (how == PASSAGE_WAIT) {
             const int there = w.subsectors[e.to].sector;
             if ((e.flags & NAV_DOOR) && !is_opening(g, there)) use_at(w, c, m, x, y);
-            else wait_for_passage(w, c, m, e, x, y);
+            else wait_for_passage(w, c, m, e);
             return;
         }
     }
@@ -231,7 +232,8 @@ OFA_FUNCTION bool operate_trigger(WorldBase& w, const Player& p, TicCommand& c, 
         if (side != s.goal_side) return true;
         const Fixed reach = side ? 40 : -40;
         const bool close = approximate_distance(x - m.x, y - m.y) < 24 * UNIT;
-        const Fixed to_x = close ? x + reach * cosine_of(w, normal) : x, to_y = close ? y + reach * sine_of(w, normal) : y;
+        const Fixed to_x = close ? x + reach * cosine_of(w, normal) : x;
+        const Fixed to_y = close ? y + reach * sine_of(w, normal) : y;
         turn_towards(c, m.angle, angle_to(w, m.x, m.y, to_x, to_y));
         run_to(w, c, m, to_x, to_y);
         moving = true;
@@ -338,7 +340,8 @@ OFA_FUNCTION TicCommand explore_level(WorldBase& w, const Player& p) {
     if (s.goal_kind != GOAL_NONE && s.path_length == 0 && m.subsector != s.goal_node && ++s.off_path_tics > 24)
         s.goal_kind = GOAL_NONE;
     if (s.goal_kind == GOAL_NONE && !choose_goal(w, p)) {
-        s.rest_tics = 35;
+        s.dodge_tics = 20 + script_random(s) % 30;   // wander: somewhere else there may be something to do
+        s.dodge_angle = Angle(script_random(s)) << 17;
         return c;
     }
     bool moving = false;

@@ -57,7 +57,9 @@ OFA_FUNCTION int weapon_for(const WorldBase& w, const Player& p, Fixed distance)
 // Asks for a weapon with the number a key would give. Not while another change is on.
 OFA_FUNCTION void choose_weapon(const Game& g, const Player& p, TicCommand& c, int weapon) {
     if (weapon == p.ready_weapon || p.pending_weapon != WEAPON_NO_CHANGE || g.level_tics % 8) return;
-    const int key = weapon == WEAPON_SUPER_SHOTGUN ? int(WEAPON_SHOTGUN) : weapon == WEAPON_CHAINSAW ? int(WEAPON_FIST) : weapon;
+    int key = weapon;                      // two weapons share the key of another
+    if (weapon == WEAPON_SUPER_SHOTGUN) key = WEAPON_SHOTGUN;
+    if (weapon == WEAPON_CHAINSAW) key = WEAPON_FIST;
     c.buttons = uint8_t(c.buttons | BUTTON_CHANGE | key << BUTTON_WEAPON_SHIFT);
 }
 

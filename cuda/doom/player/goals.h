@@ -9,7 +9,9 @@ constexpr int ITEM_REACH = 1200, TRIGGER_PATIENCE = 1;
 constexpr int LONG_STAY_TICS = 35 * 60 * 3;  // after that the exit comes before switches
 constexpr int TOO_LONG_TICS = 35 * 60 * 6;   // and after that before everything
 
-OFA_FUNCTION int here_or_unreached(const Script& s, int node) { return node < 0 || node >= MAX_NAV_NODES ? UNREACHED : s.distance[node]; }
+OFA_FUNCTION int distance_to(const Script& s, int node) {
+    return node < 0 || node >= MAX_NAV_NODES ? UNREACHED : s.distance[node];
+}
 
 OFA_FUNCTION bool is_avoided(const Script& s, int item) {
     for (int i = 0; i < MAX_AVOIDED_ITEMS; ++i)
@@ -61,7 +63,7 @@ OFA_FUNCTION void set_goal(Script& s, GoalKind kind, int goal, int node, int x, 
     s.goal_x = x;
     s.goal_y = y;
     s.goal_tics = 0;
-    s.goal_limit = 350 + here_or_unreached(s, node) / 4;
+    s.goal_limit = 350 + distance_to(s, node) / 4;
     s.goal_side = -1;
     s.wait_tics = s.off_path_tics = 0;
     take_way_to(s, node);
@@ -74,7 +76,7 @@ OFA_FUNCTION bool choose_item(WorldBase& w, const Player& p, int limit_distance)
     for (int node = g.thinkers[THINKER_HEAD].next; node != THINKER_HEAD; node = g.thinkers[node].next) {
         if (g.thinkers[node].kind != THINKER_MOBJ || !(g.mobjs[node].flags & MF_SPECIAL)) continue;
         const Mobj& m = g.mobjs[node];
-        const int distance = here_or_unreached(s, m.subsector);
+        const int distance = distance_to(s, m.subsector);
         if (distance >= nearest || distance >= reach_for_item(p, m.type) || is_avoided(s, node)) continue;
         nearest = distance;
         best = node;
@@ -106,7 +108,7 @@ OFA_FUNCTION bool choose_trigger(WorldBase& w, const Player& p, bool exits, bool
     int best = NONE, least = UNREACHED;
     for (int i = 0; i < int(w.level->nav_triggers.count); ++i) {
         const NavTrigger& t = triggers[i];
-        if ((t.sector < 0) != exits || here_or_unreached(s, t.node) == UNREACHED) continue;
+        if ((t.sector < 0) != exits || distance_to(s, t.node) == UNREACHED) continue;
         if (w.g.lines[t.line].special == 0 || !has_key(p, t.key) || s.line_uses[t.line] > most_uses) continue;
         if (!exits && !any && !s.sector_frontier[t.sector]) continue;
         if (!exits && w.g.sectors[t.sector].mover != NONE && s.line_uses[t.line] > 0) continue;

@@ -105,14 +105,17 @@ OFA_FUNCTION Passage probe_place(WorldBase& w, const Player& p, Fixed x, Fixed y
 OFA_FUNCTION Passage passage(WorldBase& w, const Player& p, int node, const NavEdge& e) {
     if (e.kind == NAV_TELEPORT) return line_special(w, e.line).kind == KIND_TELEPORT ? PASSAGE_FREE : PASSAGE_CLOSED;
     const int here = w.subsectors[node].sector, there = w.subsectors[e.to].sector;
-    if (fits_through(gap_of(w.g, here), gap_of(w.g, there)))
-        return e.kind == NAV_MOVES ? probe_place(w, p, e.x * UNIT, e.y * UNIT, gap_of(w.g, here).floor, false) : PASSAGE_FREE;
+    if (fits_through(gap_of(w.g, here), gap_of(w.g, there))) {
+        if (e.kind != NAV_MOVES) return PASSAGE_FREE;
+        return probe_place(w, p, e.x * UNIT, e.y * UNIT, gap_of(w.g, here).floor, false);
+    }
     if (w.g.script.despair && e.kind == NAV_OPEN) return PASSAGE_FREE;
     Gap from[4], to[3];
     int n_from = coming_gaps(w.g, here, from);
     const int n_to = coming_gaps(w.g, there, to);
     // Who has come into a shut door's sector has opened it.
-    if (from[0].ceiling - from[0].floor < BODY_HEIGHT) from[n_from++] = {from[0].floor, lowest_ceiling_around(w, here) - DOOR_GAP};
+    if (from[0].ceiling - from[0].floor < BODY_HEIGHT)
+        from[n_from++] = {from[0].floor, lowest_ceiling_around(w, here) - DOOR_GAP};
     for (int i = 0; i < n_from; ++i)
         for (int k = 0; k < n_to; ++k)
             if (i + k > 0 && fits_through(from[i], to[k])) return PASSAGE_WAIT;
@@ -174,7 +177,8 @@ OFA_FUNCTION bool crosses_strip(const WorldBase& w, int node, const NavEdge& e) 
     const int n = coming_gaps(w.g, w.subsectors[before].sector, from);
     const Gap strip = gap_of(w.g, w.subsectors[node].sector), to = gap_of(w.g, w.subsectors[e.to].sector);
     for (int i = 0; i < n; ++i)
-        if (from[i].floor > strip.floor && strip.ceiling - from[i].floor >= BODY_HEIGHT && fits_through(from[i], to)) return true;
+        if (from[i].floor > strip.floor && strip.ceiling - from[i].floor >= BODY_HEIGHT && fits_through(from[i], to))
+            return true;
     return false;
 }
 

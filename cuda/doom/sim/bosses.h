@@ -32,7 +32,8 @@ OFA_FUNCTION void boss_death(W& w, int index) {
             case 2: if (g.map != 8 || type != THING_CYBERDEMON) return; break;
             case 3: if (g.map != 8 || type != THING_SPIDER_MASTERMIND) return; break;
             case 4:
-                if (!(g.map == 6 && type == THING_CYBERDEMON) && !(g.map == 8 && type == THING_SPIDER_MASTERMIND)) return;
+                if (g.map != 6 && g.map != 8) return;
+                if (type != (g.map == 6 ? THING_CYBERDEMON : THING_SPIDER_MASTERMIND)) return;
                 break;
             default: if (g.map != 8) return;
         }

@@ -159,8 +159,9 @@ OFA_FUNCTION bool look_for_players(WorldBase& w, int index, bool all_around) {
 
 // Some sounds are one of several; the choice is drawn from the simulation's stream.
 OFA_FUNCTION void choose_sound(WorldBase& w, int sound) {
-    const bool varies = (sound >= SOUND_POSIT1 && sound <= SOUND_BGSIT2) || (sound >= SOUND_PODTH1 && sound <= SOUND_BGDTH2);
-    if (varies) next_random(w);
+    const bool at_sight = sound >= SOUND_POSIT1 && sound <= SOUND_BGSIT2;
+    const bool at_death = sound >= SOUND_PODTH1 && sound <= SOUND_BGDTH2;
+    if (at_sight || at_death) next_random(w);
 }
 
 // Idle: wakes to a noise or a player in sight. Returns the state this leads to.
