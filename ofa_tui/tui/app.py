@@ -96,6 +96,10 @@ class OfaApp(App[int], inherit_bindings=False):
         self._display_due = False
         self._bindings = BindingsMap(self._make_bindings())
 
+    def _fatal_error(self) -> None:
+        """Textual would print a traceback here; the session raises the error once the terminal is restored."""
+        self._close_messages_no_wait()
+
     # --- set-up ---------------------------------------------------------------------------------------------
 
     def _make_bindings(self) -> list[Binding]:

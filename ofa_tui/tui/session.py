@@ -29,6 +29,7 @@ def run_session(engine: Engine, options: UiOptions | None = None) -> int:
         engine.stop()
         if app.recorder is not None:
             app.recorder.close()
-    if app.failure is not None:
-        raise app.failure
+    for error in (app.failure, app._exception):
+        if error is not None:
+            raise error
     return guard.code or code or app.return_code or 0

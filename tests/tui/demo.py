@@ -8,6 +8,7 @@ import time
 
 from fake_run import FakeEngine
 
+from ofa_tui.cli import guarded
 from ofa_tui.engine.protocol import Snapshot
 from ofa_tui.errors import OfaError
 from ofa_tui.tui import run_ui
@@ -24,6 +25,8 @@ def fail_later(engine: FakeEngine, how: str) -> None:
         if begin[-1] - begin[0] > 1.0:
             if how == "crash":
                 raise OfaError("invented crash")
+            if how == "bug":
+                raise ZeroDivisionError("invented bug")
             engine.abort = "invented abort"
         return poll()
 
@@ -38,7 +41,7 @@ def main() -> int:
     parser.add_argument("--depth", choices=[d.value for d in Depth])
     parser.add_argument("--theme", default="")
     parser.add_argument("--from-second", type=float, default=20.0)
-    parser.add_argument("--fail", choices=["abort", "crash"], help="let the engine fail after a second")
+    parser.add_argument("--fail", choices=["abort", "crash", "bug"], help="let the engine fail after a second")
     parser.add_argument("--report-stop", action="store_true", help="print a line when the engine is stopped")
     arguments = parser.parse_args()
     engine = FakeEngine(
@@ -51,11 +54,7 @@ def main() -> int:
     else:
         engine.corridor.draw_all()
     depth = Depth(arguments.depth) if arguments.depth else None
-    try:
-        return run_ui(engine, UiOptions(theme=arguments.theme, depth=depth))
-    except OfaError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
+    return guarded(lambda: run_ui(engine, UiOptions(theme=arguments.theme, depth=depth)))
 
 
 if __name__ == "__main__":

@@ -72,10 +72,11 @@ START, RESTORED = b"\x1b[?1049h", (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l",
         ("SIGHUP", 129),
         ("abort", 3),
         ("crash", 2),
+        ("bug", 70),
     ],
 )
 def test_every_way_out_restores_the_terminal(how: str, code: int) -> None:
-    extra = ["--fail", how] if how in ("abort", "crash") else []
+    extra = ["--fail", how] if how in ("abort", "crash", "bug") else []
     pid, terminal = spawn([sys.executable, DEMO, "--report-stop", *extra], 100, 30, environment())
     report = watch(pid, terminal, seconds=0.0, settle=20.0, until=b"ofa-tui")
     assert START in report.output
@@ -92,6 +93,7 @@ def test_every_way_out_restores_the_terminal(how: str, code: int) -> None:
     assert b"engine stopped" in output
     if extra:
         assert f"invented {how}".encode() in output.split(RESTORED[0])[-1], "said on the restored screen"
+        assert b"Traceback" not in output
 
 
 def test_a_terminal_that_goes_away_ends_the_run() -> None:
