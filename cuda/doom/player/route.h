@@ -246,10 +246,13 @@ OFA_FUNCTION bool check_path(WorldBase& w, const Player& p) {
     const Mobj& m = w.g.mobjs[p.mobj];
     Fixed x = m.x, y = m.y;
     int node = m.subsector;
+    Fixed before = m.z;
     for (int i = s.path_length - 1; i >= 0 && i >= s.path_length - CHECKED_EDGES; --i) {
         const NavEdge& e = edges[s.path[i]];
         const Fixed dx = e.x * UNIT - x, dy = e.y * UNIT - y;
-        const Fixed floor = gap_of(w.g, w.subsectors[node].sector).floor;
+        const Fixed here = gap_of(w.g, w.subsectors[node].sector).floor;
+        const Fixed floor = here > before ? here : before;   // who comes off a ledge is still up there at first
+        before = here;
         const int steps = approximate_distance(dx, dy) / (16 * UNIT);
         for (int k = 1; k < steps; ++k) {
             if (probe_place(w, p, x + dx / steps * k, y + dy / steps * k, floor, true) != PASSAGE_CLOSED) continue;
