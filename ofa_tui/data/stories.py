@@ -5,7 +5,7 @@ The grammar is `assets/stories.grammar`. A rule is a name followed by indented a
 - `<rule>` is a fresh choice from a rule, `{name:rule}` one that is made once a story, `{name}` that choice again
   (without one, `{name}` is a member of the cast, see `_cast`, or else means `{name:name}`),
 - `[this|that|]` is a choice on the spot, `^` after `<` or `{` makes the first letter a capital,
-- ` // ` begins a paragraph, and ` || ` divides an alternative into `{name}` and `{name2}`.
+- ` // ` begins a paragraph.
 
 `rule@world` takes the place of `rule` in stories of that world.
 """
@@ -143,10 +143,7 @@ class Teller:
             value = self.text(self.choose(part.alternatives or self.grammar.rule(part.name)))
             if value not in taken:
                 break
-        value, _, companion = value.partition(" || ")
         self.kept[part.name] = value
-        if companion:
-            self.kept[part.name + "2"] = companion
         return value
 
 
@@ -162,25 +159,23 @@ def _person(cast: dict[str, str], prefix: str, letter: str, name: str, gender: s
 
 
 def _cast(grammar: Grammar, world: str, chance: random.Random) -> dict[str, str]:
-    """Names, kinds and pronouns of the hero ("", H), friend (f, F), rival (r, R) and elder (e, E)."""
+    """Names, kinds and pronouns of the hero ("", H), friend (f, F) and elder (e, E).
+
+    Hero and friend are always the same pairs, and there are few of them: a model of a million parameters learns in a
+    few thousand steps to keep to the names of a story, which it does not with fifty.
+    """
 
     def pick(rule: str) -> str:
         alternatives = grammar.rule(rule)
         return "".join(alternatives[int(chance.random() * len(alternatives))])
 
-    def pick_new(rule: str) -> str:
-        while True:
-            value = pick(rule)
-            if value not in cast.values():
-                return value
-
     cast: dict[str, str] = {}
-    for prefix, letter in (("", "H"), ("f", "F"), ("r", "R")):
-        gender, child = ("she", "girl") if chance.random() < 0.5 else ("he", "boy")
-        if world == "beast":
-            _person(cast, prefix, letter, pick_new("pet"), gender, pick_new("species"))
-        else:
-            _person(cast, prefix, letter, pick_new(child), gender, child)
+    pair = pick("pair").split(", ")
+    if chance.random() < 0.5:
+        pair.reverse()
+    for (prefix, letter), person in zip((("", "H"), ("f", "F")), pair, strict=True):
+        name, gender, who = person.split()
+        _person(cast, prefix, letter, name, gender, who)
     gender = "she" if chance.random() < 0.5 else "he"
     teller = Teller(grammar, chance, cast)
     elder = teller.text(teller.choose(grammar.rule(f"elder.{gender}")))

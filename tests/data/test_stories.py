@@ -39,7 +39,7 @@ def test_every_rule_of_the_grammar_is_used():
     names = set(re.findall(r"^([a-z][\w.@]*)$", text, re.MULTILINE))
     used = set(re.findall(r"<\^?([\w.]+)>|:([\w.]+)\}", text))
     used_names = {name for pair in used for name in pair if name} | set(re.findall(r"\{\^?(\w+)\}", text))
-    cast = {"story", "girl", "boy", "pet", "species", "elder.she", "elder.he", "trait", "ftrait"}
+    cast = {"story", "pair", "elder.she", "elder.he", "trait", "ftrait"}
     assert {name.split("@")[0] for name in names} <= used_names | cast
     assert {name for name in used_names if "." in name or f"<{name}>" in text} <= names
 
