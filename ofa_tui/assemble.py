@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,12 +49,13 @@ def check(settings: Settings, *, doom_required: bool) -> None:
 
 def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
     """Builds everything, with progress on stderr. `doom_required`: a missing WAD is an error, not a note."""
-    with ThreadPoolExecutor(1) as pool:
+    compiling = _CompileProgress()
+    with ThreadPoolExecutor(1) as pool, compiling.given_up_on_error():
         # The compiler is another process: it runs while the text is prepared.
-        kernel = pool.submit(load_kernel, _CompileProgress())
+        kernel = pool.submit(load_kernel, compiling)
+        doom, doom_missing = _doom(settings, doom_required)
         prepared = _prepare(settings)
         train = dataclasses.replace(settings.preset.train, steps=settings.steps)
-        doom, doom_missing = _doom(settings, doom_required)
         config = RunConfig(
             preset=settings.preset.name,
             model=model_for(settings.preset, prepared),
@@ -86,12 +89,23 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
 
 
 class _CompileProgress:
-    """Tells the person what the wait of the first run is."""
+    """Tells the person what the wait of the first run is; ends the compiler when nobody waits for it any more."""
 
     def __init__(self) -> None:
         self._progress: Progress | None = None
+        self._given_up = False
+
+    @contextlib.contextmanager
+    def given_up_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self._given_up = True
+            raise
 
     def __call__(self, seconds: float) -> None:
+        if self._given_up:
+            raise OfaError("compiling was given up")
         if self._progress is None:
             self._progress = Progress("compiling the kernel (the first run only)")
         self._progress.update(seconds, f"{seconds:.0f} s")

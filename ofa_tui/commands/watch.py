@@ -20,9 +20,9 @@ from ofa_tui.tui.theme import load_themes
 
 def watch_run(settings: Settings, *, theme: str | None, reduced_motion: bool) -> int:
     """Shows the run until the person quits. Raises OfaError before anything is built where it cannot be."""
-    check_terminal()
     _check_theme(theme)
     check(settings, doom_required=settings.wad is not None)
+    check_terminal()
     run = assemble(settings, doom_required=settings.wad is not None)
     facts = {"settings": settings.as_dict(), **run.facts}
     options = UiOptions(
