@@ -31,7 +31,7 @@
 namespace ofa {
 
 // One task: its body, then, unless the run ended inside it, the signal that others wait for.
-OFA_FUNCTION void run_task(Block& block, TaskContext& ctx) {
+OFA_INLINE void run_task(Block& block, TaskContext& ctx) {
     ctx.version = weight_version(ctx);
     TaskTimer timer(ctx);
     if (block.leader()) show_task(ctx, PHASE_RUNNING);
@@ -43,7 +43,8 @@ OFA_FUNCTION void run_task(Block& block, TaskContext& ctx) {
     if (!aborted(*ctx.launch) && !past_end(ctx)) signal(ctx);
 }
 
-OFA_FUNCTION void run_block(Block& block, const Launch& launch) {
+// Part of the entry itself, so that the report on the entry's registers is a report on this loop.
+OFA_INLINE void run_block(Block& block, const Launch& launch) {
     const uint32_t sm = block.sm();
     if (block.leader()) fetch_add_relaxed(&launch.telemetry->blocks_running, 1u);
     uint32_t role = launch.roles[sm];

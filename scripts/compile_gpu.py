@@ -36,6 +36,10 @@ class FunctionReport:
     spill_load_bytes: int
     registers: int | None = None
 
+    @property
+    def spill_bytes(self) -> int:
+        return self.spill_store_bytes + self.spill_load_bytes
+
 
 def read_report(text: str) -> list[FunctionReport]:
     """The functions of an `-Xptxas -v` report."""
@@ -64,15 +68,18 @@ def faults(text: str) -> list[str]:
     return found
 
 
-def summary(text: str) -> str:
+def summary(text: str, worst: int = 20) -> str:
+    """The entry, then the functions that spill most (in a called function, saved registers count as spills)."""
     functions = read_report(text)
+    entries = [function for function in functions if function.name == ENTRY]
+    spilling = [function for function in functions if function not in entries and function.spill_bytes]
+    spilling.sort(key=lambda function: -function.spill_bytes)
     lines = []
-    for function in functions:
-        spills = function.spill_store_bytes + function.spill_load_bytes
-        if function.name == ENTRY or spills:
-            registers = f"{function.registers} registers, " if function.registers else ""
-            lines.append(f"{function.name}: {registers}{function.stack_bytes} bytes of stack, {spills} of spills")
-    return "\n".join([*lines, f"{len(functions)} functions"])
+    for function in (*entries, *spilling[:worst]):
+        registers = f"{function.registers} registers, " if function.registers else ""
+        lines.append(f"{function.name}: {registers}{function.stack_bytes} bytes of stack, "
+                     f"{function.spill_bytes} of spills")
+    return "\n".join([*lines, f"{len(functions)} functions, {len(spilling)} called ones with spills"])
 
 
 def main() -> int:
