@@ -63,7 +63,7 @@ def test_the_kernel_compiles_for_a_gpu(build):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.xfail(strict=True, reason="the claim loop saves a few registers around the calls of task bodies")
+@pytest.mark.xfail(strict=True, reason="not met yet: the entry spills 128 bytes of stores, 132 of loads (nvcc 13.0)")
 def test_the_entry_does_not_spill(build):
     assert "megakernel: " in build.stdout, build.stderr
     assert build.returncode == 0, build.stderr
