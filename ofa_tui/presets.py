@@ -71,8 +71,8 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "tiny",
             "learns to tell our generated stories in minutes on two cores",
-            ModelConfig(layers=4, width=128, heads=4, feed_forward=512, context=128, vocab=1024),
-            TrainConfig(batch=8, steps=3000, learning_rate=3e-3, warmup_steps=50),
+            ModelConfig(layers=4, width=128, heads=4, feed_forward=512, context=320, vocab=1024),
+            TrainConfig(batch=4, steps=3000, learning_rate=3e-3, warmup_steps=50, init_std=0.05),
             tokenizer="bpe:1024",
         ),
         Preset(

@@ -116,7 +116,7 @@ def tiles(model: RunModel, theme: Theme) -> list[Tile]:
     add(HELD_OUT_TILE, "val", "", theme.train, theme.train_text, ".3f")
     add("serve", "serve", "tok/s", theme.serve, theme.serve_text)
     if snapshot:
-        model_version = f"v{snapshot.version:,}"
+        model_version = f"v{snapshot.version}"
         out.append(Tile("serve", "weights", model_version, "", theme.serve, theme.serve_text))
     if model.info.games:
         add("doom", "doom", "fps", theme.doom, theme.doom_text, ".1f")
