@@ -30,43 +30,72 @@
 
 namespace ofa {
 
-// One task: its body, then, unless the run ended inside it, the signal that others wait for.
-OFA_INLINE void run_task(Block& block, TaskContext& ctx) {
+// What a block keeps while a body runs. Its memory is shared by the block's threads, so that nothing has to stay in
+// registers across the call of a body; the leader alone writes it.
+struct Turn {
+    TaskContext ctx;
+    TaskTimer timer;
+    uint32_t role;
+};
+
+// What a block does once its leader has looked for a task.
+constexpr uint32_t TURN_LEAVE = 0, TURN_PASS = 1, TURN_RUN = 2;
+
+OFA_INLINE void enter(Turn& turn, const Launch& launch, uint32_t sm) {
+    turn.ctx.launch = &launch;
+    turn.ctx.sm = sm;
+    turn.role = launch.roles[sm];
+    fetch_add_relaxed(&launch.telemetry->blocks_running, 1u);
+}
+
+OFA_INLINE void leave(const Turn& turn) {
+    const Launch& launch = *turn.ctx.launch;
+    show_no_task(launch, turn.ctx.sm, turn.role);
+    fetch_add_relaxed(&launch.telemetry->blocks_running, ~0u);
+}
+
+// The leader's way to a task that can start: a role, a ticket of its queue, and the waits of the ticket's task.
+OFA_INLINE uint32_t take_turn(Turn& turn) {
+    TaskContext& ctx = turn.ctx;
+    const Launch& launch = *ctx.launch;
+    turn.role = choose_role(launch, ctx.sm, turn.role);
+    const uint64_t ticket = claim_ticket(launch, ctx.sm, turn.role);
+    if (ticket == TICKET_LEAVE) {
+        leave(turn);
+        return TURN_LEAVE;
+    }
+    if (ticket == TICKET_NONE || !locate_task(launch, ctx.sm, turn.role, ticket, &ctx)) {
+        rest(launch, ctx.sm, turn.role);
+        return TURN_PASS;
+    }
+    store_relaxed(&launch.telemetry->sms[ctx.sm].role, turn.role);
+    show_task(ctx, PHASE_WAITING);
+    if (!wait_for_inputs(ctx)) return TURN_PASS;
     ctx.version = weight_version(ctx);
-    TaskTimer timer(ctx);
-    if (block.leader()) show_task(ctx, PHASE_RUNNING);
+    show_task(ctx, PHASE_RUNNING);
+    turn.timer.start(ctx);
+    return TURN_RUN;
+}
+
+// One task: its body, then, unless the run ended inside it, the signal that others wait for.
+OFA_INLINE void run_task(Block& block, Turn& turn) {
+    const TaskContext& ctx = turn.ctx;
     const bool known = run_body(block, ctx);
     block.sync();
     if (!block.leader()) return;
     if (!known) record_abort(ctx, ABORT_OPCODE, NONE_U32, OPCODE_COUNT, ctx.task->opcode);
-    timer.stop();
+    turn.timer.stop(ctx);
     if (!aborted(*ctx.launch) && !past_end(ctx)) signal(ctx);
 }
 
-// Part of the entry itself, so that the report on the entry's registers is a report on this loop.
-OFA_INLINE void run_block(Block& block, const Launch& launch) {
-    const uint32_t sm = block.sm();
-    if (block.leader()) fetch_add_relaxed(&launch.telemetry->blocks_running, 1u);
-    uint32_t role = launch.roles[sm];
+// Part of the entry itself, so that the report on the entry's registers is a report on this loop. Between the barrier
+// after a body and the one that hands out the next task nobody but the leader looks at `turn`.
+OFA_INLINE void run_block(Block& block, const Launch& launch, Turn& turn) {
+    if (block.leader()) enter(turn, launch, block.sm());
     for (;;) {
-        role = block.broadcast([&] { return choose_role(launch, sm, role); });
-        const uint64_t ticket = block.broadcast([&] { return claim_ticket(launch, sm, role); });
-        if (ticket == TICKET_LEAVE) break;
-        TaskContext ctx;
-        if (ticket == TICKET_NONE || !locate_task(launch, sm, role, ticket, &ctx)) {
-            if (block.leader()) rest(launch, sm, role);
-            continue;
-        }
-        if (block.leader()) store_relaxed(&launch.telemetry->sms[sm].role, role);
-        if (block.broadcast([&] {
-                show_task(ctx, PHASE_WAITING);
-                return wait_for_inputs(ctx);
-            }))
-            run_task(block, ctx);
-    }
-    if (block.leader()) {
-        show_no_task(launch, sm, role);
-        fetch_add_relaxed(&launch.telemetry->blocks_running, ~0u);
+        const uint32_t next = block.broadcast([&] { return take_turn(turn); });
+        if (next == TURN_LEAVE) return;
+        if (next == TURN_RUN) run_task(block, turn);
     }
 }
 

@@ -3,8 +3,9 @@
 
     scripts/compile_gpu.py [--arch 90a] [--nvcc PATH] [--keep FILE]
 
-Prints registers, stack and spills of the entry and the worst task bodies. Fails when the entry spills registers, when
-the assembler says that it ignored a request for registers or serialised matrix instructions (C75xx), or on an error.
+Prints registers, stack and spills of the entry and, apart from it, the called functions that spill most. Fails when
+the entry spills registers, when the assembler says that it ignored a request for registers or serialised matrix
+instructions (C75xx), or on an error.
 """
 
 from __future__ import annotations
@@ -68,18 +69,38 @@ def faults(text: str) -> list[str]:
     return found
 
 
-def summary(text: str, worst: int = 20) -> str:
-    """The entry, then the functions that spill most (in a called function, saved registers count as spills)."""
+def short_name(name: str) -> str:
+    """`ofa::op_norm` of `_ZN3ofa7op_normERN...`, without parameters; other names as they are."""
+    match = re.match(r"_ZNK?(?=\d)", name)
+    if not match:
+        return name
+    rest = name[match.end() :]
+    parts: list[str] = []
+    while length := re.match(r"\d+", rest):
+        end = length.end() + int(length[0])
+        parts.append(rest[length.end() : end])
+        rest = rest[end:]
+    return "::".join(parts)
+
+
+def summary(text: str, worst: int = 10) -> str:
+    """The entry, and apart from it the called functions that spill most.
+
+    The assembler lays the stack frames of called functions out in the entry's, so that only the entry's has a size;
+    in a called function saved registers count as spills.
+    """
     functions = read_report(text)
-    entries = [function for function in functions if function.name == ENTRY]
-    spilling = [function for function in functions if function not in entries and function.spill_bytes]
-    spilling.sort(key=lambda function: -function.spill_bytes)
-    lines = []
-    for function in (*entries, *spilling[:worst]):
-        registers = f"{function.registers} registers, " if function.registers else ""
-        lines.append(f"{function.name}: {registers}{function.stack_bytes} bytes of stack, "
-                     f"{function.spill_bytes} of spills")
-    return "\n".join([*lines, f"{len(functions)} functions, {len(spilling)} called ones with spills"])
+    lines = [
+        f"{function.name}: {function.registers} registers, {function.stack_bytes} bytes of stack with all it calls, "
+        f"{function.spill_bytes} bytes of spills"
+        for function in functions
+        if function.name == ENTRY
+    ]
+    called = [function for function in functions if function.name != ENTRY]
+    spilling = sorted((function for function in called if function.spill_bytes), key=lambda f: -f.spill_bytes)
+    lines.append(f"{len(called)} called functions, {len(spilling)} of them save or spill registers")
+    lines += [f"    {function.spill_bytes:5} bytes  {short_name(function.name)}" for function in spilling[:worst]]
+    return "\n".join(lines)
 
 
 def main() -> int:

@@ -102,11 +102,10 @@ OFA_FUNCTION void draw_frame(Block& block, const TaskContext& ctx, uint64_t befo
 
 // A tic of game `row0`, its picture and figures into the next frame slot. The picture of frame n is complete once
 // telemetry's `frames` says n.
-OFA_OP void op_doom_tic(Block& block, const TaskContext& ctx) {
+OFA_FUNCTION void play_tic(Block& block, const TaskContext& ctx) {
     const Launch& launch = *ctx.launch;
     const int64_t number = ctx.row0();
     DoomSeat& seat = launch.doom_seats[number];
-    if (!block.broadcast([&] { return open_tic(ctx, seat); })) return;
     doom::Game& game = table_at(launch, number).game;
     uint64_t* frames = &launch.telemetry->frames[number];
     const uint64_t shown = *frames;
@@ -124,6 +123,10 @@ OFA_OP void op_doom_tic(Block& block, const TaskContext& ctx) {
     status.time_ns = now_ns();
     status.render_ns = uint32_t(status.time_ns - started_ns);
     store_release(frames, shown + 1);
+}
+
+OFA_OP void op_doom_tic(Block& block, const TaskContext& ctx) {
+    if (block.broadcast([&] { return open_tic(ctx, ctx.launch->doom_seats[ctx.row0()]); })) play_tic(block, ctx);
 }
 
 }  // namespace ofa

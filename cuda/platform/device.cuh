@@ -19,16 +19,15 @@ namespace ofa {
 
 constexpr int BLOCK_THREADS = 384;
 
+// One object per CTA, in its shared memory.
 class Block {
 public:
-    // What the threads of a block exchange; the entry puts it into shared memory.
-    struct Exchange {
-        uint64_t value;
-        uint64_t partial[BLOCK_THREADS / 32];
-    };
-
-    __device__ Block(uint32_t sm, uint8_t* scratch, uint64_t scratch_bytes, Exchange* exchange)
-        : sm_(sm), scratch_(scratch), scratch_bytes_(scratch_bytes), exchange_(exchange) {}
+    // By one thread, before a barrier. `scratch` holds `scratch_bytes` for every SM.
+    __device__ void open(uint32_t sm, uint8_t* scratch, uint64_t scratch_bytes) {
+        sm_ = sm;
+        scratch_ = scratch + sm * scratch_bytes;
+        scratch_bytes_ = scratch_bytes;
+    }
 
     __device__ uint32_t sm() const { return sm_; }
     __device__ int thread() const { return int(threadIdx.x); }
@@ -70,11 +69,11 @@ public:
         static_assert(sizeof(T) <= sizeof(uint64_t));
         if (leader()) {
             const T value = f();
-            memcpy(&exchange_->value, &value, sizeof(T));
+            memcpy(&value_, &value, sizeof(T));
         }
         __syncthreads();
         T value;
-        memcpy(&value, &exchange_->value, sizeof(T));
+        memcpy(&value, &value_, sizeof(T));
         __syncthreads();
         return value;
     }
@@ -94,12 +93,12 @@ private:
         for (int64_t i = threadIdx.x; i < n; i += BLOCK_THREADS) value = combine(value, f(i));
         for (int distance = 16; distance > 0; distance /= 2)
             value = combine(value, __shfl_xor_sync(0xFFFFFFFFu, value, distance));
-        if (threadIdx.x % 32 == 0) memcpy(&exchange_->partial[threadIdx.x / 32], &value, sizeof(T));
+        if (threadIdx.x % 32 == 0) memcpy(&partial_[threadIdx.x / 32], &value, sizeof(T));
         __syncthreads();
         T total = initial;
         for (int warp = 0; warp < BLOCK_THREADS / 32; ++warp) {
             T part;
-            memcpy(&part, &exchange_->partial[warp], sizeof(T));
+            memcpy(&part, &partial_[warp], sizeof(T));
             total = combine(total, part);
         }
         __syncthreads();
@@ -109,7 +108,9 @@ private:
     uint32_t sm_;
     uint8_t* scratch_;
     uint64_t scratch_bytes_;
-    Exchange* exchange_;
+    // What the threads exchange.
+    uint64_t value_;
+    uint64_t partial_[BLOCK_THREADS / 32];
 };
 
 // --- atomics: T is uint32_t or uint64_t. System scope where the host may be the other side; device scope for what

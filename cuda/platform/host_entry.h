@@ -37,7 +37,8 @@ inline void* run_virtual_sm(void* argument) {
 #endif
     flush_subnormals();
     Block block = host_block(self->launch, self->sm);
-    run_block(block, *self->launch);
+    Turn turn;
+    run_block(block, *self->launch, turn);
     return nullptr;
 }
 

@@ -41,7 +41,7 @@ OFA_INLINE uint32_t choose_role(const Launch& launch, uint32_t sm, uint32_t role
     return program.whole_iterations == 0 || between ? wanted : role;
 }
 
-OFA_FUNCTION uint64_t claim_ticket(const Launch& launch, uint32_t sm, uint32_t role) {
+OFA_INLINE uint64_t claim_ticket(const Launch& launch, uint32_t sm, uint32_t role) {
     jitter(launch, sm);
     if (aborted(launch)) return TICKET_LEAVE;
     if (exhausted(launch, role)) return load_acquire(&launch.control->stop) != 0 ? TICKET_LEAVE : TICKET_NONE;

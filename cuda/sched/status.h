@@ -46,22 +46,24 @@ private:
     uint64_t started_ns_;
 };
 
-// Time inside a body, less the waits it made.
+// Time inside a body, less the waits it made. Without a constructor, so that it can lie in shared memory.
 class TaskTimer {
 public:
-    OFA_INLINE explicit TaskTimer(const TaskContext& ctx)
-        : status_(status_of(ctx)), opcode_(ctx.task->opcode), started_ns_(now_ns()), waited_ns_(status_.wait_ns) {}
-    OFA_INLINE void stop() {
+    OFA_INLINE void start(const TaskContext& ctx) {
+        started_ns_ = now_ns();
+        waited_ns_ = status_of(ctx).wait_ns;
+    }
+    OFA_INLINE void stop(const TaskContext& ctx) const {
+        SmStatus& status = status_of(ctx);
+        const uint32_t opcode = ctx.task->opcode;
         const uint64_t now = now_ns();
-        if (opcode_ < OPCODE_COUNT)
-            add_relaxed(&status_.op_ns[opcode_], now - started_ns_ - (status_.wait_ns - waited_ns_));
-        add_relaxed(&status_.tasks_done, 1);
-        store_relaxed(&status_.heartbeat_ns, now);
+        if (opcode < OPCODE_COUNT)
+            add_relaxed(&status.op_ns[opcode], now - started_ns_ - (status.wait_ns - waited_ns_));
+        add_relaxed(&status.tasks_done, 1);
+        store_relaxed(&status.heartbeat_ns, now);
     }
 
 private:
-    SmStatus& status_;
-    uint32_t opcode_;
     uint64_t started_ns_, waited_ns_;
 };
 
