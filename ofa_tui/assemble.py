@@ -35,6 +35,8 @@ class Assembled:
     engine: Engine
     facts: dict[str, Any]
     """What run.json keeps beside the options: corpus, input hashes, WAD. Plain values."""
+    events: int
+    """Steering that the run is to take, from --events and --prompt."""
 
 
 def check(settings: Settings, *, doom_required: bool) -> None:
@@ -53,6 +55,9 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
     with ThreadPoolExecutor(1) as pool, compiling.given_up_on_error():
         # The compiler is another process: it runs while the text is prepared.
         kernel = pool.submit(load_kernel, compiling)
+        events = _events(settings)
+        # The record of a run that had a --prompt has it as an event too.
+        prompt = "" if any(event.action == "prompt" and event.when == 0 for event in events) else settings.prompt
         doom, doom_missing = _doom(settings, doom_required)
         prepared = _prepare(settings)
         train = dataclasses.replace(settings.preset.train, steps=settings.steps)
@@ -66,12 +71,12 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
             sms=settings.sms if doom else (settings.sms[0], settings.sms[1], 0),
             seed=settings.seed,
             sampling=Sampling(settings.temperature, settings.top_k, settings.top_p),
-            prompt=settings.prompt,
+            prompt=prompt,
             tokens_per_s=settings.tokens_per_s,
             tics_per_s=settings.tics_per_s,
             doom=doom[0] if doom else None,
             doom_missing=doom_missing,
-            events=tuple(_events(settings)),
+            events=tuple(events),
         )
         config.check()
         programs = compile_programs(config.model, train, games=config.games)
@@ -85,7 +90,7 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
     }
     if doom:
         facts["wad"] = {"path": doom[1].path, "sha256": doom[1].sha256}
-    return Assembled(engine, facts)
+    return Assembled(engine, facts, len(events) + bool(prompt))
 
 
 class _CompileProgress:
@@ -107,7 +112,7 @@ class _CompileProgress:
         if self._given_up:
             raise OfaError("compiling was given up")
         if self._progress is None:
-            self._progress = Progress("compiling the kernel (the first run only)")
+            self._progress = Progress("compiling the kernel (first run only, about half a minute)")
         self._progress.update(seconds, f"{seconds:.0f} s")
 
 
@@ -121,7 +126,11 @@ def _check_backend(backend: str) -> None:
 
 def _prepare(settings: Settings) -> Prepared:
     spec = corpus_spec(settings.preset, settings.data, settings.valid, settings.tokenizer, settings.steps)
-    return prepare(spec, Progress("preparing the text"))
+    progress = Progress("preparing the text")
+    prepared = prepare(spec, progress)
+    if prepared.source == "stories" and settings.preset.text_hint:
+        progress.message(settings.preset.text_hint)
+    return prepared
 
 
 def _events(settings: Settings) -> list[Event]:
@@ -147,8 +156,7 @@ def _doom(settings: Settings, required: bool) -> tuple[tuple[DoomConfig, PackedW
     wad = load_wad(path)
     if time.monotonic() - started > 1:
         Progress("packing the WAD").close(path.name)
-    name = settings.map or wad.maps[0]
-    episode, number = wad.episode_and_map(name)
+    episode, number = wad.episode_and_map(settings.map or wad.maps[0])
     return (
         DoomConfig(
             blob=wad.blob.tobytes(),
@@ -158,6 +166,7 @@ def _doom(settings: Settings, required: bool) -> tuple[tuple[DoomConfig, PackedW
             map=number,
             skill=settings.skill - 1,
             behaviour=BEHAVIOURS.index(settings.player),
+            levels=tuple(wad.episode_and_map(name) for name in wad.maps),
         ),
         wad,
     ), ""

@@ -63,6 +63,8 @@ class Preset:
     vocab_multiple: int = 64
     sms: tuple[int, int, int] = (2, 1, 1)
     """Default host split: train, serve, Doom."""
+    text_hint: str = ""
+    """Said when the preset trains on generated stories because no --data was given."""
 
 
 PRESETS: dict[str, Preset] = {
@@ -82,6 +84,7 @@ PRESETS: dict[str, Preset] = {
             TrainConfig(batch=12, steps=2000, learning_rate=1e-3, warmup_steps=100, beta2=0.99,
                         sweep_every=250, sweep_batches=20),
             tokenizer="bytes",
+            text_hint="no --data given: bytes of generated stories, not of Shakespeare; try --data tinyshakespeare.txt",
         ),
         Preset(
             "model-s",

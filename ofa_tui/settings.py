@@ -60,7 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--sms", metavar="train=2,serve=1,doom=1", help="SMs (on the host: threads) per role")
     run.add_argument("--seed", type=int, default=1, metavar="N",
                      help="weights, data order, sampling, Doom (default: 1)")
-    run.add_argument("--events", type=Path, metavar="FILE", help="play back steering recorded in an events.jsonl")
+    run.add_argument("--events", type=Path, metavar="FILE",
+                     help="play back an events.jsonl: moves at their step, prompts at their token, Doom at its tic")
 
     text = parser.add_argument_group("text")
     text.add_argument("--data", type=Path, action="append", default=[], metavar="FILE|FOLDER",
@@ -70,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text.add_argument("--tokenizer", metavar="T", help="bytes, bpe:N, gpt2 or a tokenizer JSON file")
 
     serve = parser.add_argument_group("serving")
-    serve.add_argument("--prompt", default="", metavar="TEXT", help="what the first story begins with")
+    serve.add_argument("--prompt", default="", metavar="TEXT", help="what the first story begins with, and only it")
     serve.add_argument("--temperature", type=float, default=0.8, metavar="T",
                        help="0 picks the likeliest (default: 0.8)")
     serve.add_argument("--top-k", type=int, default=0, metavar="K", help="sample among the K likeliest; 0 = all")
@@ -83,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     doom.add_argument("--map", default="", metavar="E1M1", help="first map (default: the WAD's first)")
     doom.add_argument("--skill", type=int, default=3, metavar="1-5", help="difficulty (default: 3)")
     doom.add_argument("--player", default="explore", metavar="NAME", help="scripted player (default: explore)")
-    doom.add_argument("--doom-speed", default="35", metavar="35|max", help="tics per second (default: 35)")
+    doom.add_argument("--doom-speed", default="35", metavar="N|max", help="tics per second (default: 35)")
 
 
 def parse_sms(text: str) -> tuple[int, int, int]:

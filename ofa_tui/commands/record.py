@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from pathlib import Path
 
 from ofa_tui.assemble import assemble, check
@@ -23,7 +24,16 @@ def record_run(settings: Settings, folder: Path, *, frame_every_s: float) -> int
         raise
     facts = {"settings": settings.as_dict(), **run.facts}
     writer = RunWriter(folder, facts, run.engine.info, frame_every_s=frame_every_s)
-    return record(run.engine, writer)
+    code = record(run.engine, writer)
+    missed = run.events - writer.tally.events_applied
+    if missed > 0:
+        _say(f"{missed} of {run.events} events were not reached: the run ended before their step, token or tic")
+    _say(f"the record is in {folder}; look at it with: ofa-tui replay {folder}")
+    return code
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
 
 
 def _unclaim(folder: Path, was_there: bool) -> None:

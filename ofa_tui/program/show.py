@@ -52,7 +52,10 @@ def _model_lines(programs: ProgramSet, names: list[str]) -> Iterator[str]:
     for name in names:
         program = programs.programs[name]
         yield ""
-        yield f"{name}: {len(program.tasks):,} tasks, {_count(_flops(programs, program).sum())}flop in matrix products"
+        flops = _flops(programs, program).sum()
+        products = f", {_count(flops)}flop in matrix products" if flops else ""
+        yield f"{name}: {len(program.tasks):,} task{'s' * (len(program.tasks) != 1)}{products}"
+        yield f"    {'operation':<22}{'task type':<26}{'tasks':>6} x {'tile':<14}work".rstrip()
         yield from _tree(programs, program)
 
 
@@ -61,10 +64,11 @@ def _tree(programs: ProgramSet, program: TaskProgram) -> Iterator[str]:
     flops = _flops(programs, program)
     tasks_of: dict[tuple[str, str], list[int]] = {}  # (part of the model, operation) -> tasks
     in_layers = False
+    layered = any(_place(task_label(program, task))[0] for task in range(len(program.tasks)))
     for task in range(len(program.tasks)):
         layer, operation = _place(task_label(program, task))
         in_layers = in_layers or bool(layer)
-        part = layer or ("after the layers" if in_layers else "before the layers")
+        part = layer or ("after the layers" if in_layers else "before the layers" if layered else "")
         tasks_of.setdefault((part, operation), []).append(task)
     parts: dict[str, list[tuple[str, ...]]] = {}
     for (part, operation), tasks in tasks_of.items():
@@ -74,7 +78,8 @@ def _tree(programs: ProgramSet, program: TaskProgram) -> Iterator[str]:
     while titles:
         alike = [title for title in titles if parts[title] == parts[titles[0]]]
         first, last = (title.removeprefix("layer ") for title in (alike[0], alike[-1]))
-        yield f"  {titles[0]}" if len(alike) == 1 else f"  layers {first} to {last}, each"
+        if titles[0]:
+            yield f"  {titles[0]}" if len(alike) == 1 else f"  layers {first} to {last}, each"
         for name, op, count, tile, work in parts[titles[0]]:
             yield f"    {name:<22}{op:<26}{count:>6} x {tile:<14}{work}".rstrip()
         titles = [title for title in titles if title not in alike]

@@ -27,6 +27,7 @@ class Tally:
     """Number and seconds."""
     last_frame: tuple[int, float] | None = None
     frames_kept: int = 0
+    events_applied: int = 0
     seconds: float = 0.0
 
     def add(self, snapshot: Snapshot) -> None:
@@ -36,6 +37,7 @@ class Tally:
             self.add_served(token.text, token.first, token.version)
         for frame in snapshot.frames:
             self.add_frame(frame.number, snapshot.seconds)
+        self.events_applied += len(snapshot.applied)
         self.seconds = max(self.seconds, snapshot.seconds)
 
     def add_served(self, text: str, first: bool, version: int) -> None:
