@@ -292,6 +292,9 @@ class OfaApp(App[int], inherit_bindings=False):
         if self.is_running and hasattr(self, "panes"):
             self.paint("footer")
 
+    def clear_message(self) -> None:
+        self._message = None
+
     def post(self, event: Event) -> bool:
         """Hands an event to the engine; what it refuses is said in the footer."""
         try:
@@ -326,7 +329,7 @@ class OfaApp(App[int], inherit_bindings=False):
         if self._message:
             message = [self._message]
         shown = [a for a in self.actions if a.label and a.keys and self.available(a)]
-        status.paint_footer(grid, self.colours, shown, message)
+        status.paint_footer(grid, self.colours, shown, message, playing=self.playing)
 
     def _paint_doom(self, grid: Grid) -> None:
         style = doom.PictureStyle(self.depth, self.gamma_step, self.quadrants)

@@ -150,7 +150,7 @@ class Handlers:
         app.playing = True
         app.holds = manual.KeyHolds()
         app.sent_command = manual.TicCommand()
-        app.say("you play: WASD and arrows, f fires, Enter uses, digits choose weapons, Esc gives the controls back")
+        app.clear_message()  # the footer now shows how to play
         app.repaint_all()
 
     def give_controls_back(self) -> None:

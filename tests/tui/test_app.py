@@ -182,6 +182,19 @@ async def test_a_person_plays_and_gives_the_controls_back() -> None:
         assert run.engine.posted[-1] == Event("behaviour", "tic", args=(0,)) and not run.app.playing
 
 
+@pytest.mark.parametrize("columns", [80, 120])
+async def test_the_footer_shows_how_to_play_as_long_as_playing_lasts(columns: int) -> None:
+    async with session(columns, 24) as run:
+        await run.press("m")
+        footer = run.text("footer")
+        assert footer.startswith(" Esc gives back") and "WASD move" in footer and footer.rstrip().endswith("l latch")
+        run.engine.refuse = "no such key"
+        await run.press("w")
+        assert run.text("footer").startswith(" Esc gives back  no such key")
+        await run.press("escape")
+        assert "gives back" not in run.text("footer")
+
+
 async def test_zoom_and_single_pane() -> None:
     async with session() as run:
         await run.press("3")

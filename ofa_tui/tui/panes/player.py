@@ -84,11 +84,11 @@ def _paint_behaviour(
 ) -> None:
     end = x + width
     if playing:
-        x = grid.text(x, y, "you play", theme.doom, bold=True)
-        help_text = f"  WASD arrows · f fires · Enter uses · Esc ends · l latch {'on' if latch else 'off'}"
-        grid.text(x, y, help_text, theme.muted, limit=end - x)
-        return
-    x = grid.text(x, y, behaviour, theme.doom, bold=True, limit=end - x)
+        x = grid.text(x, y, "you play", theme.doom, bold=True, limit=end - x)
+        if latch:
+            x = grid.text(x + 2, y, "latch on", theme.bright, limit=max(0, end - x - 2))
+    else:
+        x = grid.text(x, y, behaviour, theme.doom, bold=True, limit=end - x)
     weapon = int(status["weapon"])
     parts = [
         WEAPONS[weapon] if weapon < len(WEAPONS) else "",

@@ -174,17 +174,40 @@ def paint_tiles(grid: Grid, model: RunModel, theme: Theme, kind: SizeClass) -> N
             grid.text(left, 1, "▁" * round(min(1.0, share) * room), colour)
 
 
-def paint_footer(grid: Grid, theme: Theme, actions: Iterable[Action], message: Sequence[tuple[str, int]] = ()) -> None:
-    """Keys, as many as fit; a message takes their place while there is one."""
+PLAY_KEYS = (
+    ("WASD", "move"), ("← →", "turn"), ("f", "fire"), ("Enter", "use"), ("1-7", "weapon"), ("l", "latch"),
+)  # fmt: skip
+"""What the keys do while a person plays, most important first."""
+
+
+def paint_footer(
+    grid: Grid,
+    theme: Theme,
+    actions: Iterable[Action],
+    message: Sequence[tuple[str, int]] = (),
+    *,
+    playing: bool = False,
+) -> None:
+    """Keys, as many as fit; a message takes their place while there is one.
+
+    While a person plays they are the keys of the game, and the way back stands first, before any message.
+    """
     grid.fill(0, 0, grid.width, 1, theme.panel)
     x = 1
+    keys = [(action.footer_keys or show_key(action.keys[0]), action.label) for action in actions]
+    if playing:
+        x = _footer_key(grid, x, "Esc", "gives back", theme)
+        keys = list(PLAY_KEYS)
     if message:
         for text, colour in message:
             x = grid.text(x, 0, text, colour, limit=max(0, grid.width - 1 - x))
         return
-    for action in actions:
-        keys = action.footer_keys or show_key(action.keys[0])
-        if x + len(keys) + len(action.label) + 1 > grid.width:
+    for key, label in keys:
+        if x + len(key) + len(label) + 1 > grid.width:
             break
-        x = grid.text(x, 0, keys, theme.key, bold=True)
-        x = grid.text(x + 1, 0, action.label, theme.muted) + 2
+        x = _footer_key(grid, x, key, label, theme)
+
+
+def _footer_key(grid: Grid, x: int, key: str, label: str, theme: Theme) -> int:
+    x = grid.text(x, 0, key, theme.key, bold=True)
+    return grid.text(x + 1, 0, label, theme.muted) + 2
