@@ -41,8 +41,8 @@ class _LiveRecording:
     """A recording that the key `r` started, in a folder named after the moment."""
 
     def __init__(self, facts: Mapping[str, Any], info: RunInfo) -> None:
-        folder = Path.cwd() / f"ofa-tui-{datetime.now():%Y-%m-%d-%H%M%S}"
-        self._writer = RunWriter(folder, facts, info)
+        self.folder = Path.cwd() / f"ofa-tui-{datetime.now():%Y-%m-%d-%H%M%S}"
+        self._writer = RunWriter(self.folder, facts, info)
 
     def write(self, snapshot: Snapshot) -> None:
         self._writer.write(snapshot)

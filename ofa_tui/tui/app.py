@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 from rich.console import RenderableType
@@ -81,6 +82,10 @@ class OfaApp(App[int], inherit_bindings=False):
         self.behaviour_before = 0
         self.prompting = False
         self.recorder: Recorder | None = None
+        self.recorder_is_new = False
+        """Nothing was written yet."""
+        self.saved: list[Path] = []
+        """Recordings and screenshots made, in order."""
         self.failure: OfaError | None = None
         """Why the run ended before its time."""
         self.loop: asyncio.AbstractEventLoop | None = None

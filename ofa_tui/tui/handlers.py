@@ -35,10 +35,13 @@ def behaviour_names() -> tuple[str, ...]:
 
 
 def feed_recorder(app: OfaApp, snapshot: Snapshot) -> None:
-    """Gives the snapshot to the recording; one that fails is closed and the reason said."""
+    """Gives the snapshot, which the model has, to the recording; one that fails is given up and the reason said."""
     recorder = app.recorder
     if recorder is None:
         return
+    if app.recorder_is_new:
+        app.recorder_is_new = False
+        snapshot = replace(snapshot, applied=list(app.model.applied))
     try:
         recorder.write(snapshot)
     except (OfaError, OSError) as error:
@@ -117,13 +120,15 @@ class Handlers:
             recorder, app.recorder = app.recorder, None
             try:
                 recorder.close()
-                app.say("recording closed")
+                app.say(f"recorded in {recorder.folder}")
             except (OfaError, OSError) as error:
-                app.say(f"recording: {error}", error=True)
+                app.say(f"recording in {recorder.folder}: {error}", error=True)
         else:
             try:
                 app.recorder = app.options.recorder()
-                app.say("recording")
+                app.recorder_is_new = True
+                app.saved.append(app.recorder.folder)
+                app.say(f"recording into {app.recorder.folder.name}; r stops")
             except (OfaError, OSError) as error:
                 app.say(f"cannot record: {error}", error=True)
         app.paint("header")
@@ -289,7 +294,9 @@ class Handlers:
     def _save(self, save: Callable[[OfaApp], Path]) -> None:
         app = self._app
         try:
-            app.say(f"saved {save(app)}")
+            path = save(app)
+            app.saved.append(path)
+            app.say(f"saved {path}")
         except OSError as error:
             app.say(f"cannot save a screenshot in {app.options.screenshots}: {error.strerror}", error=True)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ofa_tui import abi
-from ofa_tui.engine.protocol import Frame, RunInfo, ServedToken, Snapshot, SweepLoss
+from ofa_tui.engine.protocol import AppliedEvent, Frame, RunInfo, ServedToken, Snapshot, SweepLoss
 from ofa_tui.program.ops import OPS
 
 HISTORY = 240
@@ -79,6 +79,8 @@ class RunModel:
         self.info = info
         self.snapshot: Snapshot | None = None
         self.frame: Frame | None = None
+        self.applied: list[AppliedEvent] = []
+        """All steering so far: with it a recording that begins late still repeats the run."""
         self.losses = Series()
         self.sweeps: list[SweepLoss] = []
         self.stories: deque[Story] = deque(maxlen=STORIES)
@@ -113,6 +115,7 @@ class RunModel:
         for loss in snapshot.losses:
             self.losses.append(loss.step, loss.loss)
         self.sweeps.extend(snapshot.sweeps)
+        self.applied.extend(snapshot.applied)
         for token in snapshot.served:
             self._add_token(token)
         if snapshot.frames:

@@ -14,8 +14,10 @@ from ofa_tui.tui.colour import Depth
 class Recorder(Protocol):
     """A recording in progress. Both methods may raise OfaError (a full disk, a folder gone)."""
 
+    folder: Path
+
     def write(self, snapshot: Snapshot) -> None:
-        """Takes every snapshot in order."""
+        """Takes every snapshot in order. `applied` of the first holds all events since the launch."""
         ...
 
     def close(self) -> None: ...

@@ -18,7 +18,7 @@ from PIL import Image
 from textual.pilot import Pilot
 
 from ofa_tui import abi
-from ofa_tui.engine.protocol import Event, Snapshot
+from ofa_tui.engine.protocol import AppliedEvent, Event, Snapshot
 from ofa_tui.errors import AbortedError, OfaError
 from ofa_tui.tui.app import OfaApp
 from ofa_tui.tui.colour import Depth
@@ -284,12 +284,15 @@ class Tape:
     """A recorder that counts, and can fail."""
 
     def __init__(self) -> None:
+        self.folder = Path("runs/ofa-tui-tape")
         self.written, self.closed, self.full = 0, False, False
+        self.applied: list[AppliedEvent] = []
 
     def write(self, snapshot: Snapshot) -> None:
         if self.full:
             raise OfaError("the disk is full")
         self.written += 1
+        self.applied += snapshot.applied
 
     def close(self) -> None:
         self.closed = True
@@ -304,11 +307,17 @@ async def test_recording_on_and_off_and_failing() -> None:
 
     async with session(options=UiOptions(depth=Depth.TRUECOLOR, recorder=recorder)) as run:
         assert "rec" in run.text("footer")
-        await run.press("r")
+        await run.press("left_square_bracket", "right_square_bracket")
         await run.advance(0.1)
+        await run.press("r")
+        assert "recording into ofa-tui-tape" in run.text("footer")
+        await run.press("e")
+        await run.advance(0.1)
+        assert [entry.event for entry in tapes[0].applied] == run.engine.posted and len(run.engine.posted) == 3
         assert "REC" in run.text("header") and tapes[0].written
         await run.press("r")
         assert tapes[0].closed and run.app.recorder is None
+        assert "recorded in runs/ofa-tui-tape" in run.text("footer")
         await run.press("r")
         tapes[1].full = True
         await run.advance(0.1)
