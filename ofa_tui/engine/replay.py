@@ -48,10 +48,7 @@ class ReplayEngine:
         if not 0 < speed <= 1000:
             raise OfaError(f"--speed {speed:g} cannot be; choose a number above 0, at most 1000")
         run = RecordedRun(folder)
-        recorded_on = f"{run.info.backend} " if run.info.backend else ""
-        self.info = dataclasses.replace(
-            run.info, backend="replay", device=f"{recorded_on}{run.info.device}", notes=(f"replay of {folder}",)
-        )
+        self.info = dataclasses.replace(run.info, backend="replay", notes=(f"replay of {folder}",))
         self.speed = speed
         self._run = run
         self._clock = clock
@@ -90,7 +87,7 @@ class ReplayEngine:
 
     def post(self, event: Event) -> None:
         """Raises OfaError: a recording goes the way it went."""
-        raise OfaError(f"a replay cannot be steered ({event.action}); start a run to change what happens")
+        raise OfaError("a replay cannot be steered; start a run to change what happens")
 
     def weights(self) -> dict[str, np.ndarray]:
         """Raises OfaError: weights are not recorded."""
@@ -105,6 +102,7 @@ class ReplayEngine:
         served = self._served.until(until)
         steps = self._losses.position
         sample = self._sample_at(now)
+        rates = sample if self._moving else {}
         self._follow_sms(sample, now)
         return Snapshot(
             seconds=now,
@@ -119,10 +117,10 @@ class ReplayEngine:
             roles=self._sms["role"].copy(),
             sms=self._sms.copy(),
             applied=self._applied_until(steps),
-            train_tokens_per_s=float(sample.get("tokens_per_s", 0.0)),
-            step_ms=float(sample.get("step_ms", 0.0)),
-            served_per_s=float(sample.get("served_per_s", 0.0)),
-            frames_per_s=float(sample.get("frames_per_s", 0.0)),
+            train_tokens_per_s=float(rates.get("tokens_per_s", 0.0)),
+            step_ms=float(rates.get("step_ms", 0.0)),
+            served_per_s=float(rates.get("served_per_s", 0.0)),
+            frames_per_s=float(rates.get("frames_per_s", 0.0)),
             device={str(name): float(value) for name, value in sample.get("device", {}).items()},
             message=self._run.message if now >= self._end else "",
         )
@@ -132,6 +130,11 @@ class ReplayEngine:
             clock = self._clock()
             self._at = min(self._end, self._at + (clock - self._read_at) * self.speed)
             self._read_at = clock
+
+    @property
+    def _moving(self) -> bool:
+        """Whether time passes in the recording; where it does not, rates are 0 as in a live run."""
+        return self._read_at is not None and self._at < self._end
 
     def _state(self) -> str:
         if self._stopped:
@@ -183,7 +186,7 @@ class ReplayEngine:
             mix = _op_mix(sample, abi.ROLES[role])
             for name, part in mix.items():
                 status["op_ns"][0, OPCODES[name]] += np.uint64(max(0.0, elapsed_ns * share * part))
-            working = share > 0 and bool(mix) and self._read_at is not None
+            working = share > 0 and bool(mix) and self._moving
             status["phase"] = 2 if working else 0
             status["opcode"] = OPCODES[max(mix, key=lambda name: mix[name])] if working else abi.NONE_U32
 

@@ -24,8 +24,8 @@ class Action:
     """Short word for the footer; empty: not in the footer."""
     footer_keys: str = ""
     """How the footer shows the keys of a family (`1-5`, `[ ]`); empty: the first key."""
-    needs: str = ""
-    """"doom" or "recorder": hidden without it."""
+    needs: tuple[str, ...] = ()
+    """Of "doom", "recorder", "live" (a run, not a replay): hidden where one is missing."""
     palette: bool = True
     family: str = ""
     """Actions of one family share a line of the help screen."""
@@ -40,24 +40,27 @@ FAMILIES = {
 """What the help screen says of each family."""
 
 
+_LIVE = ("live",)
+_GAME = ("doom", "live")
+
 ACTIONS: tuple[Action, ...] = (
     # Most important first: this is the footer's order.
     Action("pause", ("space",), "pause and go on", "run", "pause"),
-    Action("explore", ("e",), "the scripted player explores", "Doom", "explore", needs="doom"),
-    Action("manual", ("m",), "take the controls (Esc gives them back)", "Doom", "play", needs="doom"),
-    Action("train_to_serve", ("[",), "move one SM from train to serve", "run", "SMs", "[ ]", family="serve"),
+    Action("explore", ("e",), "the scripted player explores", "Doom", "explore", needs=_GAME),
+    Action("manual", ("m",), "take the controls (Esc gives them back)", "Doom", "play", needs=_GAME),
+    Action("train_to_serve", ("[",), "move one SM from train to serve", "run", "SMs", "[ ]", needs=_LIVE, family="serve"),
     Action("zoom_doom", ("1",), "maximise the Doom pane", "panes", "zoom", "1-5", palette=False, family="zoom"),
-    Action("prompt", ("/",), "write a prompt for the model", "run", "prompt"),
+    Action("prompt", ("/",), "write a prompt for the model", "run", "prompt", needs=_LIVE),
     Action("help", ("?",), "this help", "program", "help"),
     Action("quit", ("q",), "quit (asks if the run is unfinished)", "program", "quit"),
     Action("log_y", ("y",), "loss axis: logarithmic or linear", "view", "log y"),
-    Action("gamma", ("g",), "brighter Doom picture, in steps", "view", "gamma", needs="doom"),
-    Action("record", ("r",), "record to a folder, and stop", "run", "rec", needs="recorder"),
+    Action("gamma", ("g",), "brighter Doom picture, in steps", "view", "gamma", needs=("doom",)),
+    Action("record", ("r",), "record to a folder, and stop", "run", "rec", needs=("recorder",)),
     Action("screenshot", ("x",), "screenshot as PNG", "program", "shot"),
     Action("theme", ("t",), "next theme", "view", "theme"),
-    Action("serve_to_train", ("]",), "move one SM from serve back to train", "run", family="serve"),
-    Action("train_to_doom", ("{",), "move one SM from train to Doom", "run", needs="doom", family="doom"),
-    Action("doom_to_train", ("}",), "move one SM from Doom back to train", "run", needs="doom", family="doom"),
+    Action("serve_to_train", ("]",), "move one SM from serve back to train", "run", needs=_LIVE, family="serve"),
+    Action("train_to_doom", ("{",), "move one SM from train to Doom", "run", needs=_GAME, family="doom"),
+    Action("doom_to_train", ("}",), "move one SM from Doom back to train", "run", needs=_GAME, family="doom"),
     Action("zoom_sms", ("2",), "maximise the SM pane", "panes", palette=False, family="zoom"),
     Action("zoom_loss", ("3",), "maximise the loss pane", "panes", palette=False, family="zoom"),
     Action("zoom_serve", ("4",), "maximise the serve pane", "panes", palette=False, family="zoom"),
@@ -66,9 +69,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("right", ("right",), "SM pane: the SM to the right · loss: pan", "panes", palette=False, family="arrows"),
     Action("up", ("up",), "SM pane: the SM above · loss: zoom in", "panes", palette=False, family="arrows"),
     Action("down", ("down",), "SM pane: the SM below · loss: zoom out", "panes", palette=False, family="arrows"),
-    Action("choose", ("enter",), "SM pane: give the selected SM a role", "panes", palette=False),
+    Action("choose", ("enter",), "SM pane: give the selected SM a role", "panes", needs=_LIVE, palette=False),
     Action("back", ("escape",), "leave the zoom, the selection, the loss window", "panes", palette=False),
-    Action("blocks", (), "Doom picture in half blocks or in quarter blocks", "view", needs="doom"),
+    Action("blocks", (), "Doom picture in half blocks or in quarter blocks", "view", needs=("doom",)),
     Action("screenshot_svg", (), "screenshot as SVG", "program"),
     Action("palette", (":",), "command palette", "program", palette=False),
     Action("quit_now", ("ctrl+c",), "quit at once", "program", palette=False),

@@ -123,11 +123,12 @@ class OfaApp(App[int], inherit_bindings=False):
 
     def available(self, action: Action) -> bool:
         """Whether the action can do anything in this run."""
-        if action.needs == "doom":
-            return bool(self.engine.info.games)
-        if action.needs == "recorder":
-            return self.options.recorder is not None
-        return True
+        offered = {
+            "doom": bool(self.engine.info.games),
+            "recorder": self.options.recorder is not None,
+            "live": not self.model.replay,
+        }
+        return all(offered[need] for need in action.needs)
 
     def get_default_screen(self) -> Screen[Any]:
         painters = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +35,13 @@ def behaviour_names() -> tuple[str, ...]:
     return tuple(BEHAVIOURS)
 
 
+def short_path(path: Path) -> str:
+    """The path as the person in this working directory would write it."""
+    with suppress(ValueError):
+        return f"./{path.relative_to(Path.cwd())}"
+    return str(path)
+
+
 def feed_recorder(app: OfaApp, snapshot: Snapshot) -> None:
     """Gives the snapshot, which the model has, to the recording; one that fails is given up and the reason said."""
     recorder = app.recorder
@@ -56,8 +64,12 @@ class Handlers:
         self._app = app
 
     def perform(self, name: str) -> None:
-        """Does the action called `name`."""
-        getattr(self, f"do_{name}")()
+        """Does the action called `name`, if this run has it."""
+        action = next(action for action in self._app.actions if action.name == name)
+        if self._app.available(action):
+            getattr(self, f"do_{name}")()
+        elif "live" in action.needs and self._app.model.replay:
+            self._app.say("a replay goes the way the run went; only a live run can be steered")
 
     # --- run ------------------------------------------------------------------------------------------------
 
@@ -86,14 +98,10 @@ class Handlers:
         self._move_sm(abi.SERVE, abi.TRAIN)
 
     def do_train_to_doom(self) -> None:
-        app = self._app
-        if app.engine.info.games:
-            self._move_sm(abi.TRAIN, abi.DOOM)
+        self._move_sm(abi.TRAIN, abi.DOOM)
 
     def do_doom_to_train(self) -> None:
-        app = self._app
-        if app.engine.info.games:
-            self._move_sm(abi.DOOM, abi.TRAIN)
+        self._move_sm(abi.DOOM, abi.TRAIN)
 
     def do_prompt(self) -> None:
         app = self._app
@@ -114,16 +122,15 @@ class Handlers:
 
     def do_record(self) -> None:
         app = self._app
-        if app.options.recorder is None:
-            return
         if app.recorder is not None:
             recorder, app.recorder = app.recorder, None
             try:
                 recorder.close()
-                app.say(f"recorded in {recorder.folder}")
+                app.say(f"recorded in {short_path(recorder.folder)}")
             except (OfaError, OSError) as error:
-                app.say(f"recording in {recorder.folder}: {error}", error=True)
+                app.say(f"recording in {short_path(recorder.folder)}: {error}", error=True)
         else:
+            assert app.options.recorder is not None  # else the action is not available
             try:
                 app.recorder = app.options.recorder()
                 app.recorder_is_new = True
@@ -141,13 +148,13 @@ class Handlers:
 
     def do_explore(self) -> None:
         app = self._app
-        if app.engine.info.games and "explore" in app.behaviours:
+        if "explore" in app.behaviours:
             self._set_behaviour(app.behaviours.index("explore"))
             app.say("the scripted player explores")
 
     def do_manual(self) -> None:
         app = self._app
-        if not app.engine.info.games or app.model.frame is None:
+        if app.model.frame is None:
             return
         app.behaviour_before = int(app.model.frame.status["behaviour"])
         if "manual" in app.behaviours and not self._set_behaviour(app.behaviours.index("manual")):
@@ -236,7 +243,9 @@ class Handlers:
         roles = [abi.TRAIN, abi.SERVE, *([abi.DOOM] if app.engine.info.games else []), abi.IDLE]
 
         def chosen(role: object) -> None:
-            if isinstance(role, int) and app.post(Event("set_role", "step", target=sm, args=(role,))):
+            if role == app.model.roles[sm]:
+                app.say(f"SM {sm} already has the role {abi.ROLES[int(app.model.roles[sm])]}")
+            elif isinstance(role, int) and app.post(Event("set_role", "step", target=sm, args=(role,))):
                 app.say(f"SM {sm} → {abi.ROLES[role]}, at its next task boundary")
 
         app.push_screen(RoleScreen(sm, int(app.model.roles[sm]), roles, app.colours), chosen)
@@ -296,7 +305,7 @@ class Handlers:
         try:
             path = save(app)
             app.saved.append(path)
-            app.say(f"saved {path}")
+            app.say(f"saved {short_path(path)}")
         except OSError as error:
             app.say(f"cannot save a screenshot in {app.options.screenshots}: {error.strerror}", error=True)
 
@@ -309,7 +318,7 @@ class Handlers:
     def do_help(self) -> None:
         app = self._app
         notes = []
-        if app.engine.info.games:
+        if app.engine.info.games and not app.model.replay:
             notes.append(
                 "While you play: WASD and arrows move and turn, f or space fires, Enter uses, 1-7 choose weapons, "
                 "l latches keys (press again to release), Esc gives the controls back."
@@ -326,8 +335,9 @@ class Handlers:
         if app.model.finished:
             self.leave()
             return
-        steps = app.model.snapshot.steps_done if app.model.snapshot else 0
-        question = f"Step {steps:,} of {app.engine.info.steps:,}. Stop this run?"
+        question = "Training is not finished. Stop this run?"
+        if app.model.replay:
+            question = "The replay is not at its end. Leave it?"
         app.push_screen(QuitScreen(question, app.colours), lambda answer: self.leave() if answer else None)
 
     def do_quit_now(self) -> None:

@@ -92,11 +92,18 @@ class RunModel:
         self.family_share = np.zeros((info.n_sms, len(FAMILIES)))
         """Share of each SM's task time by family since the start; rows add to 1 (or 0)."""
         self._sampled_s = float("-inf")
+        self._held = False
+        """The run's own clock stands still: no time in which anything could be busy."""
         self._op_ns: np.ndarray | None = None
 
     @property
     def state(self) -> str:
         return self.snapshot.state if self.snapshot else "starting"
+
+    @property
+    def replay(self) -> bool:
+        """Whether this is a recorded run, which goes the way it went."""
+        return self.info.backend == "replay"
 
     @property
     def finished(self) -> bool:
@@ -111,7 +118,7 @@ class RunModel:
         return np.bincount(self.roles, minlength=len(abi.ROLES))[: len(abi.ROLES)].tolist()
 
     def absorb(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
+        before, self.snapshot = self.snapshot, snapshot
         for loss in snapshot.losses:
             self.losses.append(loss.step, loss.loss)
         self.sweeps.extend(snapshot.sweeps)
@@ -120,8 +127,13 @@ class RunModel:
             self._add_token(token)
         if snapshot.frames:
             self.frame = snapshot.frames[-1]
-        if snapshot.seconds - self._sampled_s >= SAMPLE_S:
+        held = before is not None and snapshot.state != "running" and snapshot.seconds == before.seconds
+        if held and not self._held:
+            self._sample_values(snapshot)
+            self.busy = np.zeros(self.info.n_sms)
+        elif snapshot.seconds - self._sampled_s >= SAMPLE_S:
             self._sample(snapshot)
+        self._held = held
 
     def _add_token(self, token: ServedToken) -> None:
         story = next((s for s in reversed(self.stories) if s.number == token.story), None)
@@ -139,6 +151,11 @@ class RunModel:
     def _sample(self, snapshot: Snapshot) -> None:
         elapsed_ns = (snapshot.seconds - self._sampled_s) * 1e9
         self._sampled_s = snapshot.seconds
+        self._sample_values(snapshot)
+        if snapshot.sms is not None:
+            self._sample_sms(snapshot.sms["op_ns"].astype(np.float64), elapsed_ns)
+
+    def _sample_values(self, snapshot: Snapshot) -> None:
         values = {
             "train": snapshot.train_tokens_per_s,
             "step": snapshot.step_ms,
@@ -156,8 +173,6 @@ class RunModel:
             self.health.append(float(status["health"]))
         for name, value in values.items():
             self.history.setdefault(name, deque(maxlen=HISTORY)).append(float(value))
-        if snapshot.sms is not None:
-            self._sample_sms(snapshot.sms["op_ns"].astype(np.float64), elapsed_ns)
 
     def _sample_sms(self, op_ns: np.ndarray, elapsed_ns: float) -> None:
         if self._op_ns is not None and self._op_ns.shape == op_ns.shape:

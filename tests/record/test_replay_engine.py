@@ -42,7 +42,10 @@ def test_everything_is_shown_once_and_in_time(folder, speed):
     assert all(entry.seconds <= snapshot.seconds < entry.seconds + 0.1
                for snapshot in snapshots[:-20] for entry in snapshot.losses)
     assert snapshots[-1].state == "finished" and snapshots[5].state == "running"
-    middle = snapshots[len(snapshots) // 2]
+    middle, last = snapshots[len(snapshots) // 2], snapshots[-1]
+    assert middle.train_tokens_per_s > 0 and middle.step_ms > 0
+    assert last.train_tokens_per_s == last.step_ms == last.served_per_s == last.frames_per_s == 0.0
+    assert engine.info.device == run.info.device
     assert middle.roles.tolist() == [abi.TRAIN, abi.SERVE, abi.DOOM]
     before = snapshots[len(snapshots) // 2 - 20].sms
     spent = (middle.sms["op_ns"].sum(axis=1) - before["op_ns"].sum(axis=1)) / (20 / 50 * speed * 1e9)

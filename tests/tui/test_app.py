@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +83,7 @@ async def session(
     *,
     sms: int = 4,
     games: int = 1,
+    backend: str = "",
     options: UiOptions | None = None,
     depth: Depth = Depth.TRUECOLOR,
     moving: bool = False,
@@ -89,6 +91,8 @@ async def session(
     now = [0.0]
     engine = FakeEngine(sms, games=games, clock=lambda: now[0], frozen_frame=None if moving else test_card())
     engine.start()
+    if backend:
+        engine.info = replace(engine.info, backend=backend)
     app = OfaApp(engine, options=options or UiOptions(depth=depth))
     async with app.run_test(size=(columns, rows)) as pilot:
         app._tick()  # at 0, whether or not the app's own timer came first
@@ -193,6 +197,27 @@ async def test_the_footer_shows_how_to_play_as_long_as_playing_lasts(columns: in
         assert run.text("footer").startswith(" Esc gives back  no such key")
         await run.press("escape")
         assert "gives back" not in run.text("footer")
+
+
+async def test_a_replay_offers_only_what_it_can_do() -> None:
+    async with session(200, 60, backend="replay") as run:
+        footer = run.text("footer")
+        assert "space pause" in footer and not any(word in footer for word in ("explore", "play", "SMs", "prompt"))
+        commands = {command.title for command in run.app.get_system_commands(run.app.screen)}
+        assert "pause and go on" in commands and "write a prompt for the model" not in commands
+        await run.press("e", "m", "left_square_bracket", "2", "down", "enter")
+        assert not run.engine.posted and len(run.app.screen_stack) == 1 and not run.app.playing
+        assert "only a live run can be steered" in run.text("footer") and "Enter" not in run.text("sms")
+        await run.press("question_mark")
+        assert "move one SM" not in run.text() and "While you play" not in run.text()
+
+
+async def test_giving_an_sm_the_role_it_has_says_so() -> None:
+    async with session() as run:
+        await run.press("2", "down")
+        assert "↑↓ select, Enter role" in run.text("sms")
+        await run.press("enter", "enter")
+        assert not run.engine.posted and "already has the role train" in run.text("footer")
 
 
 async def test_zoom_and_single_pane() -> None:

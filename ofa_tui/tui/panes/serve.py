@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.cells import cell_len
 
+from ofa_tui import abi
 from ofa_tui.tui.draw import draw_frame
 from ofa_tui.tui.grid import Grid
 from ofa_tui.tui.layout import Frame
@@ -134,7 +135,9 @@ def paint_serve(
     rows = inner.height - prompt_rows
     counts = model.role_counts()
     if not model.stories:
-        message = "no SM serves: [ gives it one" if snapshot and not counts[2] else "waiting for the first token"
+        message = "waiting for the first token"
+        if snapshot and not counts[abi.SERVE]:
+            message = "no SM serves" if model.replay else "no SM serves: [ gives it one"
         grid.text(inner.x, inner.y, message, theme.muted, limit=inner.width)
         return
     now_s = snapshot.seconds if snapshot else 0.0

@@ -140,7 +140,10 @@ def paint_sms(
     subtitle = legend(model, theme)
     if selected is not None and not zoomed:
         subtitle = _selected_line(model, theme, selected, grid.width - 6)
-    inner = draw_frame(grid, frame, theme, [("2 SMs", theme.bright)], subtitle, active=active)
+    title = [("2 SMs", theme.bright)]
+    if zoomed:
+        title.append((" · ↑↓ select" + ("" if model.replay else ", Enter role"), theme.muted))
+    inner = draw_frame(grid, frame, theme, title, subtitle, active=active)
     box = cells_box(inner, selected, zoomed)
     plan = plan_cells(count, box.width, box.height)
     _paint_cells(grid, box, plan, model, theme, selected)
@@ -156,7 +159,7 @@ def _selected_line(model: RunModel, theme: Theme, sm: int, room: int) -> list[tu
     used = len(pieces[0][0])
     doing = task_line(model, sm).split(" (")[0]
     shares = " ".join(f"{name} {share:.0%}" for name, share in top_families(model, sm, 3))
-    for text in (f" {doing}", f" · {shares}" if shares else "", " · Enter: role"):
+    for text in (f" {doing}", f" · {shares}" if shares else "", "" if model.replay else " · Enter: role"):
         if text and used + len(text) <= room:
             pieces.append((text, theme.muted))
             used += len(text)
@@ -247,7 +250,7 @@ def _paint_row(grid: Grid, x: int, y: int, width: int, model: RunModel, theme: T
     task, running = _task_name(model, sm)
     room = end - at - 2 - (history_width + 1 if history_width >= 8 else 0)
     if room >= 8:
-        waits = "" if running or len(task) + 8 > room else " · waits"
+        waits = " · waits" if task and not running and len(task) + 8 <= room else ""
         after = grid.text(at + 2, y, task, theme.text if running else theme.muted, limit=room)
         grid.text(after, y, waits, theme.muted)
     if history_width >= 8:
@@ -267,7 +270,9 @@ def _paint_detail(grid: Grid, box: Box, model: RunModel, theme: Theme, sm: int) 
     status = model.snapshot.sms[sm] if model.snapshot and model.snapshot.sms is not None else None
     if status is not None:
         done, waiting = int(status["tasks_done"]), int(status["wait_ns"]) / 1e9
-        text = f"{done:,} tasks done · {waiting:.1f} s waiting · Enter changes its role"
+        text = f"{done:,} tasks done · {waiting:.1f} s waiting"
+        if not model.replay:
+            text += " · Enter changes its role"
         grid.text(box.x + 1, box.y + 2, text, theme.muted, limit=box.width - 1)
     rows = box.height - 3
     for row, (name, share) in enumerate(top_families(model, sm, rows)):

@@ -79,7 +79,10 @@ def _header_parts(model: RunModel, theme: Theme, kind: SizeClass) -> list[tuple[
     elif kind is SizeClass.MEDIUM:
         parts += [dot, ("1 launch", theme.muted)]
     if kind in (SizeClass.WIDE, SizeClass.MEDIUM):
-        sms = f" {info.n_sms} SM" if info.backend == "cuda" else f" · {info.n_sms} virtual SMs"
+        # A replay does not know whether its SMs were virtual.
+        sms = {"cuda": f" {info.n_sms} SM", "replay": f" · {info.n_sms} SMs"}.get(
+            info.backend, f" · {info.n_sms} virtual SMs"
+        )
         parts += [dot, (short_device(info.device) + (sms if kind is SizeClass.WIDE else ""), theme.muted)]
     return parts
 
