@@ -48,7 +48,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("pause", ("space",), "pause and go on", "run", "pause"),
     Action("explore", ("e",), "the scripted player explores", "Doom", "explore", needs=_GAME),
     Action("manual", ("m",), "take the controls (Esc gives them back)", "Doom", "play", needs=_GAME),
-    Action("train_to_serve", ("[",), "move one SM from train to serve", "run", "SMs", "[ ]", needs=_LIVE, family="serve"),
+    Action(
+        "train_to_serve", ("[",), "move one SM from train to serve", "run", "SMs", "[ ]", needs=_LIVE, family="serve"
+    ),
     Action("zoom_doom", ("1",), "maximise the Doom pane", "panes", "zoom", "1-5", palette=False, family="zoom"),
     Action("prompt", ("/",), "write a prompt for the model", "run", "prompt", needs=_LIVE),
     Action("help", ("?",), "this help", "program", "help"),

@@ -24,7 +24,7 @@ from ofa_tui.tui import handlers, manual
 from ofa_tui.tui.actions import Action, apply_keymap, read_keymap, textual_key
 from ofa_tui.tui.board import Board
 from ofa_tui.tui.colour import Depth, detect_depth, to_hex
-from ofa_tui.tui.flow import FrameFlow
+from ofa_tui.tui.flow import RATE_WINDOW_S, FrameFlow
 from ofa_tui.tui.grid import Grid
 from ofa_tui.tui.layout import HORIZONTAL_BREAKPOINTS, PANES, Box, Frame, SizeClass, arrange, frame, size_class
 from ofa_tui.tui.model import RunModel
@@ -82,6 +82,8 @@ class OfaApp(App[int], inherit_bindings=False):
         self.behaviour_before = 0
         self.prompting = False
         self.recorder: Recorder | None = None
+        self.link_fps: float | None = None
+        self.link_counts_from = 0.0
         self.recorder_is_new = False
         """Nothing was written yet."""
         self.saved: list[Path] = []
@@ -322,9 +324,14 @@ class OfaApp(App[int], inherit_bindings=False):
         return self.active == pane
 
     def _paint_header(self, grid: Grid) -> None:
-        state = status.HeaderState(
-            self.flow.rate(time.monotonic()), self.flow.open_loop, self.recorder is not None, self.playing
-        )
+        now = time.monotonic()
+        still = self.model.state in ("paused", "stopped", "aborted") or (self.model.replay and self.model.finished)
+        if still or len(self.screen_stack) > 1:
+            # Few frames are sent now, which says nothing of the link.
+            self.link_counts_from = now + RATE_WINDOW_S
+        elif now >= self.link_counts_from:
+            self.link_fps = self.flow.rate(now)
+        state = status.HeaderState(self.link_fps, self.flow.open_loop, self.recorder is not None, self.playing)
         status.paint_header(grid, self.model, self.colours, self.kind, state)
 
     def _paint_footer(self, grid: Grid) -> None:

@@ -111,8 +111,10 @@ def duration(seconds: float) -> str:
 
 
 def short(value: float) -> str:
-    """Four significant characters or so: 5.42, 186k, 1.28M."""
+    """Four significant characters or so: 5.42, 186k, 1.28M; 0 for what would round to it."""
     magnitude = abs(value)
+    if magnitude < 0.005:
+        return "0"
     if magnitude >= 1e6:
         return f"{value / 1e6:.2f}M"
     if magnitude >= 1e5:

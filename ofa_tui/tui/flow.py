@@ -10,6 +10,7 @@ from collections import deque
 
 TIMEOUT_S = 2.0
 OPEN_LOOP_FPS = 15.0
+RATE_WINDOW_S = 2.0
 TARGET_QUEUE_S = 0.18
 """Frames under way may keep the link busy this long: it is what the echo of a key can have to wait for."""
 
@@ -76,6 +77,6 @@ class FrameFlow:
         self._acknowledged.append(now)
 
     def rate(self, now: float) -> float:
-        """Frames a second that reached the terminal over the last two seconds."""
+        """Frames a second that reached the terminal over the last RATE_WINDOW_S."""
         times = self._sent if self.open_loop else self._acknowledged
-        return sum(now - t <= 2.0 for t in times) / 2.0
+        return sum(now - t <= RATE_WINDOW_S for t in times) / RATE_WINDOW_S

@@ -166,7 +166,10 @@ async def test_pause_and_go_on() -> None:
         await run.press("space")
         assert run.engine.paused
         await run.advance(0.1)
-        assert "paused" in run.text("header")
+        assert "paused" in run.text("header") and "35 fps link" in run.text("header")
+        run.app.flow.rate = lambda now: 3.0  # type: ignore[method-assign]
+        await run.advance(0.1)
+        assert "35 fps link" in run.text("header"), "few pictures are sent, but not for the link's sake"
         await run.press("space")
         assert not run.engine.paused
 

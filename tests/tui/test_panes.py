@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +116,26 @@ def test_no_serving_sm_is_explained() -> None:
     grid = Grid(40, 10, 0, 0)
     serve.paint_serve(grid, Frame(), model, THEME, False, prompt_rows=0, gap=False)
     assert "no SM serves" in "\n".join(grid.lines())
+
+
+@pytest.mark.parametrize("n_sms", [4, 132])
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 160, 200])
+def test_tiles_do_not_overlap_and_have_units_where_there_is_room(n_sms: int, width: int) -> None:
+    shown = status.tiles(run_model(n_sms), THEME)[: 10 if n_sms == 132 else 8]
+    places = status.tile_places(shown, width)
+    assert all(a + room < b for (a, room, _), (b, _, _) in pairwise(places))
+    if width >= 160:
+        assert all(unit or not tile.unit for tile, (_, _, unit) in zip(shown, places, strict=True))
+
+
+def test_what_stands_still_is_said_without_decimals() -> None:
+    model = run_model(4)
+    assert model.snapshot is not None
+    still = replace(model.snapshot, state="paused", train_tokens_per_s=0.0, step_ms=0.0, served_per_s=0.0)
+    model.absorb(still)
+    values = {tile.label: (tile.value, tile.unit) for tile in status.tiles(model, THEME)}
+    assert values["train"] == ("0", "tok/s") and values["step"] == ("–", "") and values["serve"] == ("0", "tok/s")
+    assert not model.busy.any()
 
 
 def test_level_names() -> None:

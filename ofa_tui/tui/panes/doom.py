@@ -64,7 +64,7 @@ def paint_doom(
         rate = model.snapshot.frames_per_s if model.snapshot else 0.0
         status = doom.status
         subtitle = [
-            (f"{rate:.1f} fps", theme.muted),
+            (f"{rate:.1f} fps" if rate else "0 fps", theme.muted),
             (f"  hp {int(status['health'])}  ammo {ammo_text(status)}  kills {int(status['kills'])}", theme.muted),
         ]
     inner = draw_frame(grid, frame, theme, title, subtitle, active=active, inset=0)

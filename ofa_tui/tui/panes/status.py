@@ -32,7 +32,8 @@ def short_device(device: str) -> str:
 class HeaderState:
     """What the header shows beside the model."""
 
-    link_fps: float
+    link_fps: float | None
+    """Frames a second that the terminal takes; None where it was not measured yet."""
     open_loop: bool
     recording: bool
     playing: bool
@@ -48,7 +49,8 @@ def paint_header(grid: Grid, model: RunModel, theme: Theme, kind: SizeClass, sta
         right += [("● REC", theme.doom, True), ("  ", theme.muted, False)]
     unit = "fps link" if kind is not SizeClass.NARROW and kind is not SizeClass.SINGLE else "fps"
     pace = "~" if state.open_loop else ""
-    right += [(f"{pace}{state.link_fps:.0f} {unit} ", theme.muted, False)]
+    rate = "–" if state.link_fps is None else f"{pace}{state.link_fps:.0f}"
+    right += [(f"{rate} {unit} ", theme.muted, False)]
     start = grid.width - sum(len(text) for text, _, _ in right)
     if start > x:
         at = start
@@ -114,7 +116,10 @@ def tiles(model: RunModel, theme: Theme) -> list[Tile]:
             out.append(Tile(key, label, format(value, form) if form else short(value), unit, colour, text))
 
     add("train", "train", "tok/s", theme.train, theme.train_text)
-    add("step", "step", "ms", theme.train, theme.train_text)
+    if latest("step"):
+        add("step", "step", "ms", theme.train, theme.train_text)
+    else:  # no step was made in the last second
+        out.append(Tile("step", "step", "–", "", theme.train, theme.train_text))
     add("loss", "loss", "", theme.train, theme.train_text, ".3f")
     add(HELD_OUT_TILE, "val", "", theme.train, theme.train_text, ".3f")
     add("serve", "serve", "tok/s", theme.serve, theme.serve_text)
@@ -122,7 +127,7 @@ def tiles(model: RunModel, theme: Theme) -> list[Tile]:
         model_version = f"v{snapshot.version}"
         out.append(Tile("serve", "weights", model_version, "", theme.serve, theme.serve_text))
     if model.info.games:
-        add("doom", "doom", "fps", theme.doom, theme.doom_text, ".1f")
+        add("doom", "doom", "fps", theme.doom, theme.doom_text, ".1f" if latest("doom") else ".0f")
         add("frame", "frame", "ms", theme.doom, theme.doom_text, ".2f")
     if "power_w" in device:
         add("power_w", "power", "W", theme.machine, theme.bright, ".0f")
@@ -136,45 +141,77 @@ def tiles(model: RunModel, theme: Theme) -> list[Tile]:
     return out
 
 
+NARROW_TILES = (
+    "train", "loss", HELD_OUT_TILE, "serve", "doom", "frame", "power_w", "step", "cpu_percent", "temperature_c",
+)  # fmt: skip
+"""Keys of the tiles of a one-line strip, most important first."""
+
+
 def paint_tiles(grid: Grid, model: RunModel, theme: Theme, kind: SizeClass) -> None:
     grid.fill(0, 0, grid.width, min(grid.height, 2), theme.panel)
     shown = tiles(model, theme)
     if grid.height == 1:
-        x = 1
-        for tile in shown:
-            unit = tile.unit if tile.key in ("train", "step", "power_w") else tile.label
-            if tile.key == "doom":
-                unit = "fps"
-            if tile.label == "weights" or x + len(tile.value) + len(unit) + 2 > grid.width:
-                continue
-            x = grid.text(x, 0, tile.value, tile.text, bold=True)
-            x = grid.text(x + 1, 0, unit, theme.muted) + 2
+        _paint_tile_line(grid, shown, theme)
         return
     wide = kind is SizeClass.WIDE
     if not wide:
         shown = [tile for tile in shown if tile.key not in ("step", "frame")]
-    count = min(len(shown), 10 if wide else 8)
-    if not count:
-        return
-    width = grid.width / count
-    for index, tile in enumerate(shown[:count]):
-        left = round(index * width) + 1
-        room = round((index + 1) * width) - left - 1
+    shown = shown[: 10 if wide else 8]
+    places = tile_places(shown, grid.width)
+    for tile, (left, room, with_unit) in zip(shown, places, strict=True):
         x = grid.text(left, 0, tile.label, theme.muted, limit=room)
         x = grid.text(x + 1, 0, tile.value, tile.text, bold=True, limit=left + room - x - 1)
-        if wide:
+        if with_unit:
             grid.text(x + 1, 0, tile.unit, theme.muted, limit=max(0, left + room - x - 1))
-        history = model.history.get(tile.key, ())
-        colour = blend(tile.colour, theme.panel, 0.2)
-        if tile.label != "weights":
-            values = list(history)[-room:]
-            falling = tile.key in ("loss", HELD_OUT_TILE)
-            top = None if falling or not values else 1.3 * max(values)
-            sparkline(grid, left, 1, values, room, colour, zero=not falling, top=top)
-        else:
-            share = model.snapshot.steps_done / model.info.steps if model.snapshot and model.info.steps else 0
-            grid.text(left, 1, "▁" * room, theme.idle)
-            grid.text(left, 1, "▁" * round(min(1.0, share) * room), colour)
+        _paint_tile_history(grid, left, room, tile, model, theme)
+
+
+def tile_places(shown: Sequence[Tile], width: int) -> list[tuple[int, int, bool]]:
+    """(left, cells, whether the unit fits) of each tile in a strip of `width` cells.
+
+    Each gets what its text needs and an equal part of the rest; where that is too much, the longest units go first.
+    """
+    bare = [len(tile.label) + 1 + max(4, len(tile.value)) for tile in shown]
+    units = [len(tile.unit) + 1 if tile.unit else 0 for tile in shown]
+    spare = width - 2 * len(shown)
+    while sum(bare) + sum(units) > spare and any(units):
+        units[max(range(len(units)), key=units.__getitem__)] = 0
+    rest = max(0, spare - sum(bare) - sum(units))
+    places = []
+    for index, (text, unit) in enumerate(zip(bare, units, strict=True)):
+        before = sum(bare[:index]) + sum(units[:index]) + 2 * index + rest * index // len(shown)
+        room = text + unit + rest * (index + 1) // len(shown) - rest * index // len(shown)
+        places.append((before + 1, max(0, min(room, width - before - 1)), unit > 0))
+    return places
+
+
+def _paint_tile_line(grid: Grid, shown: Sequence[Tile], theme: Theme) -> None:
+    """One line without curves. Values whose unit says what they are go without their label."""
+    x = 1
+    for key in NARROW_TILES:
+        tile = next((tile for tile in shown if tile.key == key and tile.label != "weights"), None)
+        if tile is None:
+            continue
+        label = "" if key in ("train", "doom", "power_w", "temperature_c") else f"{tile.label} "
+        unit = "/s" if key == "serve" else f" {tile.unit}" if tile.unit else ""
+        if x + len(label) + len(tile.value) + len(unit) > grid.width:
+            continue
+        x = grid.text(x, 0, label, theme.muted)
+        x = grid.text(x, 0, tile.value, tile.text, bold=True)
+        x = grid.text(x, 0, unit, theme.muted) + 2
+
+
+def _paint_tile_history(grid: Grid, left: int, room: int, tile: Tile, model: RunModel, theme: Theme) -> None:
+    colour = blend(tile.colour, theme.panel, 0.2)
+    if tile.label != "weights":
+        values = list(model.history.get(tile.key, ()))[-room:] if room else []
+        falling = tile.key in ("loss", HELD_OUT_TILE)
+        top = None if falling or not values else max(1e-9, 1.3 * max(values))
+        sparkline(grid, left, 1, values, room, colour, zero=not falling, top=top)
+    else:
+        share = model.snapshot.steps_done / model.info.steps if model.snapshot and model.info.steps else 0
+        grid.text(left, 1, "▁" * room, theme.idle)
+        grid.text(left, 1, "▁" * round(min(1.0, share) * room), colour)
 
 
 PLAY_KEYS = (
