@@ -103,7 +103,7 @@ OFA_FUNCTION void doom_status(const Game& g, Status& s) {
     s.sector = m.sector;
     s.sectors_seen = uint32_t(g.script.sectors_seen);
     s.sectors_total = uint32_t(g.n_sectors);
-    s.stuck_tics = uint32_t(g.script.total_stuck_tics);
+    s.stuck_tics = current_stall(g);
     s.forward = p.command.forward;
     s.side = p.command.side;
     s.turn = p.command.turn;

@@ -253,7 +253,7 @@ constexpr int MAX_SECTOR_QUEUE = 2 * MAX_SECTORS;
 enum Behaviour : uint8_t { BEHAVIOUR_EXPLORE, BEHAVIOUR_MANUAL, BEHAVIOURS };
 
 // What a scripted player is after.
-enum GoalKind : uint8_t { GOAL_NONE, GOAL_SECTOR, GOAL_ITEM, GOAL_TRIGGER };
+enum GoalKind : uint8_t { GOAL_NONE, GOAL_SECTOR, GOAL_ITEM, GOAL_TRIGGER, GOAL_PLACE };
 
 // What a scripted player remembers. All but the first group starts afresh with each level.
 constexpr int MAX_PATH = 192, MAX_NAV_NODES = 16384, MAX_NAV_EDGES = 65536, MAX_AVOIDED_ITEMS = 16;
@@ -261,20 +261,24 @@ struct Script {
     uint8_t behaviour;
     uint32_t random;            // its own stream, so that it disturbs nobody
     TicCommand manual;
-    int64_t total_stuck_tics;   // wanted to move and could not, since the launch
 
     int32_t level, level_tics;  // of the last thought: a step back means another life
     int32_t sectors_seen;
     GoalKind goal_kind;
-    int32_t goal;               // sector, object or trigger
+    int32_t goal;               // sector, object, trigger or node
     int32_t goal_node, goal_x, goal_y, goal_tics, goal_limit;  // place in map units
     int32_t goal_side;          // of a line to cross: the side it was begun from
     int32_t path[MAX_PATH];     // edges of the navigation graph, the next one last
     int32_t path_length, goal_failures, off_path_tics, wait_tics, rest_tics, use_tics;
     Fixed sample_x, sample_y;   // where it was at the last check for being stuck
     int32_t sample_tics, moving_tics;
-    int32_t dodge_tics;
+    int32_t dodge_tics, wander_tics;
     Angle dodge_angle;
+    // Progress: the place it does not get away from, and the time since anything new happened.
+    Fixed anchor_x, anchor_y;
+    int32_t stall_tics, pinned_tics, anchors, breakouts;
+    int32_t score, idle_tics, stay_tics, random_places;
+    uint8_t waiting;            // for a door or a lift, or fighting: standing still is meant
     int32_t enemy, enemy_tics, peace_tics;
     int32_t avoided_items[MAX_AVOIDED_ITEMS], n_avoided_items;
     uint8_t despair;            // there was nothing left to do: dubious passages count as open

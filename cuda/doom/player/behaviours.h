@@ -7,7 +7,7 @@
 namespace doom {
 
 OFA_FUNCTION void doom_set_behaviour(Game& g, int behaviour) {
-    if (behaviour < 0 || behaviour >= BEHAVIOURS) return;
+    if (behaviour < 0 || behaviour >= BEHAVIOURS || behaviour == g.script.behaviour) return;
     g.script.behaviour = uint8_t(behaviour);
     g.script.level = NONE;
     g.script.manual = {};
@@ -25,7 +25,8 @@ OFA_FUNCTION void doom_set_keys(Game& g, int forward, int side, int turn, int bu
 OFA_FUNCTION void start_script(Game& g, int behaviour, uint32_t seed) {
     memset(&g.script, 0, sizeof g.script);
     g.script.random = seed;
-    doom_set_behaviour(g, behaviour);
+    g.script.level = NONE;
+    if (behaviour >= 0 && behaviour < BEHAVIOURS) g.script.behaviour = uint8_t(behaviour);
 }
 
 // The viewed player's next command.

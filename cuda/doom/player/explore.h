@@ -3,6 +3,7 @@
 
 #include "fight.h"
 #include "goals.h"
+#include "progress.h"
 
 namespace doom {
 
@@ -13,12 +14,18 @@ constexpr int32_t USE_ARC = int32_t(ANGLE_45 / 4);
 // A level begins. What did not work in it before is remembered over a death.
 OFA_FUNCTION void forget_level(Game& g) {
     Script& s = g.script;
-    if (s.level != g.level) memset(s.edge_failures, 0, sizeof s.edge_failures);
+    if (s.level != g.level) {
+        memset(s.edge_failures, 0, sizeof s.edge_failures);
+        s.stay_tics = s.idle_tics = 0;
+    }
     s.level = g.level;
     s.goal_kind = GOAL_NONE;
     s.path_length = s.off_path_tics = s.wait_tics = s.rest_tics = s.use_tics = 0;
     s.despair = s.goal_failures = 0;
-    s.sectors_seen = s.sample_tics = s.moving_tics = s.dodge_tics = 0;
+    s.sample_tics = s.moving_tics = 0;
+    s.sectors_seen = 0;
+    for (int i = 0; i < g.n_sectors; ++i) s.sectors_seen += g.sectors[i].seen;
+    forget_progress(s);
     s.enemy = NONE;
     s.enemy_tics = s.peace_tics = s.n_avoided_items = 0;
     memset(s.sector_failures, 0, sizeof s.sector_failures);
@@ -79,19 +86,6 @@ OFA_FUNCTION bool keep_to_path(const WorldBase& w, int node) {
         return true;
     }
     return ++s.off_path_tics < 24;
-}
-
-// The next edge cannot be taken. After three of those another goal is better.
-OFA_FUNCTION void fail_next_edge(const WorldBase& w) {
-    Script& s = w.g.script;
-    if (s.path_length > 0 && s.edge_failures[s.path[s.path_length - 1]] < 250)
-        s.edge_failures[s.path[s.path_length - 1]] = uint8_t(s.edge_failures[s.path[s.path_length - 1]] + 2);
-    if (++s.goal_failures >= 3) {
-        give_goal_up(w);
-        return;
-    }
-    s.goal_kind = GOAL_NONE;
-    s.path_length = 0;
 }
 
 // Waits before (or on) something that moves.
@@ -271,6 +265,7 @@ OFA_FUNCTION void pursue_goal(WorldBase& w, const Player& p, TicCommand& c, bool
             if (is_removed(g, s.goal) || !(g.mobjs[s.goal].flags & MF_SPECIAL)) s.goal_kind = GOAL_NONE;
             else if (approximate_distance(x - m.x, y - m.y) < 4 * UNIT) give_goal_up(w);
             break;
+        case GOAL_PLACE: s.goal_kind = GOAL_NONE; break;
         case GOAL_TRIGGER:
             if (operate_trigger(w, p, c, moving)) {
                 give_goal_up(w);           // counts the use
@@ -285,16 +280,14 @@ OFA_FUNCTION void pursue_goal(WorldBase& w, const Player& p, TicCommand& c, bool
     moving = true;
 }
 
-// Counts time lost against a wall and breaks out of it: another direction for a while, then another plan.
+// Breaks out of a push against a wall at once: another direction for a moment, then another approach.
 OFA_FUNCTION void watch_progress(WorldBase& w, const Mobj& m, bool moving) {
     Script& s = w.g.script;
     s.moving_tics += moving && w.g.sectors[m.sector].mover == NONE;
     if (++s.sample_tics < SAMPLE_TICS) return;
     const Fixed moved = approximate_distance(wrap_sub(m.x, s.sample_x), wrap_sub(m.y, s.sample_y));
     if (s.moving_tics > SAMPLE_TICS * 3 / 4 && moved < STUCK_DISTANCE) {
-        s.total_stuck_tics += SAMPLE_TICS;
-        s.dodge_tics = 10 + script_random(s) % 20;
-        s.dodge_angle = Angle(script_random(s)) << 17;
+        dodge(s, any_angle(s), 10 + script_random(s) % 20);
         if (s.path_length > 0) fail_next_edge(w);
         else give_goal_up(w);
     }
@@ -310,14 +303,19 @@ OFA_FUNCTION TicCommand explore_level(WorldBase& w, const Player& p) {
     TicCommand c = {};
     if (s.use_tics > 0) --s.use_tics;
     mark_surroundings(w, p);
+    note_progress(w, p);
     watch_for_enemies(w, p);
+    s.waiting = 1;
     if (fight(w, p, c)) {
         s.sample_tics = SAMPLE_TICS;
         s.moving_tics = 0;
         return c;
     }
+    if (s.dodge_tics == 0 && s.wander_tics > 0) dodge(s, any_angle(s), 15 + script_random(s) % 25);
     if (s.dodge_tics > 0) {
+        s.waiting = 0;
         --s.dodge_tics;
+        if (s.wander_tics > 0) --s.wander_tics;
         turn_towards(c, m.angle, s.dodge_angle);
         move_with_velocity(w, c, m, fixed_mul(RUN_SPEED, cosine_of(w, s.dodge_angle)),
                            fixed_mul(RUN_SPEED, sine_of(w, s.dodge_angle)));
@@ -340,13 +338,15 @@ OFA_FUNCTION TicCommand explore_level(WorldBase& w, const Player& p) {
     if (s.goal_kind != GOAL_NONE && s.path_length == 0 && m.subsector != s.goal_node && ++s.off_path_tics > 24)
         s.goal_kind = GOAL_NONE;
     if (s.goal_kind == GOAL_NONE && !choose_goal(w, p)) {
-        s.dodge_tics = 20 + script_random(s) % 30;   // wander: somewhere else there may be something to do
-        s.dodge_angle = Angle(script_random(s)) << 17;
+        s.wander_tics = WANDER_TICS / 4;   // somewhere else there may be something to do
+        s.waiting = 0;
         return c;
     }
     bool moving = false;
+    const int waits = s.wait_tics;
     if (s.path_length > 0) follow_path(w, p, c, moving);
     else pursue_goal(w, p, c, moving);
+    s.waiting = s.wait_tics > waits;
     watch_progress(w, m, moving);
     return c;
 }

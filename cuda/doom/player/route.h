@@ -119,14 +119,16 @@ OFA_FUNCTION Passage passage(WorldBase& w, const Player& p, int node, const NavE
     for (int i = 0; i < n_from; ++i)
         for (int k = 0; k < n_to; ++k)
             if (i + k > 0 && fits_through(from[i], to[k])) return PASSAGE_WAIT;
-    if (is_own_door_shut(w, p, e)) return PASSAGE_DOOR;
+    if (!is_own_door_shut(w, p, e)) return PASSAGE_CLOSED;
+    for (int i = 0; i < n_from; ++i)
+        if (to[0].floor - from[i].floor <= STEP_HEIGHT) return PASSAGE_DOOR;
     return PASSAGE_CLOSED;
 }
 
-OFA_FUNCTION int edge_cost(const Script& s, const NavEdge& e, int number, Passage how) {
+OFA_FUNCTION int edge_cost(const Script& s, const NavEdge& e, int number, Passage how, int damage_cost) {
     int cost = e.cost + (((uint32_t(number) * 2654435761u) ^ s.random) >> 28);  // ties fall otherwise for each seed
     if (e.flags & NAV_DROP) cost += 128;
-    if (e.flags & NAV_DAMAGE) cost += 512;
+    if (e.flags & NAV_DAMAGE) cost += damage_cost;
     if (how == PASSAGE_DOOR) cost += 128;
     if (how == PASSAGE_WAIT) cost += 256;
     return cost + 1024 * s.edge_failures[number];
@@ -182,8 +184,9 @@ OFA_FUNCTION bool crosses_strip(const WorldBase& w, int node, const NavEdge& e) 
     return false;
 }
 
-// Distances from a node to all others. Sectors that bar a way to somewhere unreached become frontier sectors.
-OFA_NOINLINE void find_ways(WorldBase& w, const Player& p, int start) {
+// Distances from a node to all others. Sectors that bar a way to somewhere unreached become frontier sectors. Edges
+// that failed often do not count, unless `stubborn`.
+OFA_NOINLINE void find_ways(WorldBase& w, const Player& p, int start, bool stubborn) {
     Script& s = w.g.script;
     const NavNode* nodes = at(w.wad, w.level->nav_nodes);
     const NavEdge* edges = at(w.wad, w.level->nav_edges);
@@ -193,6 +196,7 @@ OFA_NOINLINE void find_ways(WorldBase& w, const Player& p, int start) {
         s.distance[i] = UNREACHED;
         s.heap_place[i] = s.came_from[i] = s.came_by[i] = NONE;
     }
+    const int damage_cost = p.health < 60 ? 4096 : 1024;
     s.heap_size = 0;
     if (start >= n) return;
     s.distance[start] = 0;
@@ -202,11 +206,11 @@ OFA_NOINLINE void find_ways(WorldBase& w, const Player& p, int start) {
         for (uint32_t i = 0; i < nodes[node].n_edges; ++i) {
             const int number = int(nodes[node].first_edge + i);
             const NavEdge& e = edges[number];
-            if (e.to >= n || number >= MAX_NAV_EDGES || s.edge_failures[number] >= 4) continue;
+            if (e.to >= n || number >= MAX_NAV_EDGES || (s.edge_failures[number] >= 4 && !stubborn)) continue;
             Passage how = passage(w, p, node, e);
             if (how == PASSAGE_CLOSED && crosses_strip(w, node, e)) how = PASSAGE_WAIT;
             if (how == PASSAGE_CLOSED) continue;
-            const int distance = s.distance[node] + edge_cost(s, e, number, how);
+            const int distance = s.distance[node] + edge_cost(s, e, number, how, damage_cost);
             if (distance >= s.distance[e.to]) continue;
             const bool waiting = s.distance[e.to] != UNREACHED;
             s.distance[e.to] = distance;
