@@ -171,6 +171,16 @@ OFA_FUNCTION void step_around(WorldBase& w, const Player& p, Fixed& x, Fixed& y)
     });
 }
 
+// Whether a sector a few steps on moves: pushing against it is waiting.
+OFA_FUNCTION bool is_mover_ahead(const WorldBase& w) {
+    const Script& s = w.g.script;
+    for (int i = s.path_length - 1; i >= 0 && i >= s.path_length - 3; --i) {
+        const NavEdge& e = at(w.wad, w.level->nav_edges)[s.path[i]];
+        if (w.g.sectors[w.subsectors[e.to].sector].mover != NONE) return true;
+    }
+    return false;
+}
+
 // One step along the path. Sets `moving` when the player means to get on.
 OFA_FUNCTION void follow_path(WorldBase& w, const Player& p, TicCommand& c, bool& moving) {
     Game& g = w.g;
@@ -209,6 +219,9 @@ OFA_FUNCTION void follow_path(WorldBase& w, const Player& p, TicCommand& c, bool
     turn_towards(c, m.angle, angle_to(w, m.x, m.y, x, y));
     run_to(w, c, m, x, y);
     moving = true;
+    if (approximate_distance(m.momx, m.momy) > UNIT || !is_mover_ahead(w)) return;
+    moving = false;
+    if (++s.wait_tics > WAIT_LIMIT) fail_next_edge(w);
 }
 
 // At the place of a trigger: does what sets it off. True when that is done.

@@ -5,7 +5,7 @@
 
 namespace doom {
 
-constexpr int ITEM_REACH = 1200, TRIGGER_PATIENCE = 1;
+constexpr int ITEM_REACH = 1200, FAILURES = 3;
 constexpr int LONG_STAY_TICS = 35 * 60 * 3;  // after that the exit comes before switches
 constexpr int TOO_LONG_TICS = 35 * 60 * 6;   // and after that before everything
 constexpr int IDLE_TICS = 35 * 90;           // so does it when nothing new has happened for so long
@@ -115,16 +115,16 @@ OFA_FUNCTION bool hurts(const Game& g, int sector) {
     }
 }
 
-// Sectors not yet seen, the near ones first and those that hurt last; if not `stubborn`, none that failed often.
-OFA_FUNCTION int nearest_new_node(WorldBase& w, bool stubborn) {
+// Sectors not yet seen, the near ones first; without those that failed `most_failures` times or, if `careful`, hurt.
+OFA_FUNCTION int nearest_new_node(WorldBase& w, int most_failures, bool careful) {
     Script& s = w.g.script;
     int best = NONE;
     int least = UNREACHED;
     for (int node = 0; node < n_nav_nodes(w); ++node) {
         const int sector = w.subsectors[node].sector;
         if (s.distance[node] == UNREACHED || w.g.sectors[sector].seen) continue;
-        if (s.sector_failures[sector] >= 3 && !stubborn) continue;
-        const int cost = s.distance[node] + 1500 * s.sector_failures[sector] + (hurts(w.g, sector) ? 6000 : 0);
+        if (s.sector_failures[sector] >= most_failures || (careful && hurts(w.g, sector))) continue;
+        const int cost = s.distance[node] + 1500 * s.sector_failures[sector];
         if (cost >= least) continue;
         least = cost;
         best = node;
@@ -175,8 +175,8 @@ OFA_FUNCTION bool choose_place(WorldBase& w) {
     return false;
 }
 
-OFA_FUNCTION bool choose_new_sector(WorldBase& w, bool stubborn) {
-    const int node = nearest_new_node(w, stubborn);
+OFA_FUNCTION bool choose_new_sector(WorldBase& w, int most_failures, bool careful) {
+    const int node = nearest_new_node(w, most_failures, careful);
     if (node == NONE) return false;
     const NavNode& n = at(w.wad, w.level->nav_nodes)[node];
     set_goal(w.g.script, GOAL_SECTOR, w.subsectors[node].sector, node, n.x, n.y);
@@ -195,9 +195,10 @@ OFA_FUNCTION bool choose_untried(WorldBase& w, const Player& p) {
     }
     if (choose_item(w, p, UNREACHED)) return true;
     if (leaving && choose_trigger(w, p, false, false, 0)) return true;
-    if (choose_new_sector(w, false)) return true;
+    if (choose_new_sector(w, FAILURES, true)) return true;
     if (s.stay_tics > LONG_STAY_TICS && choose_trigger(w, p, true, false, 20)) return true;
-    return choose_trigger(w, p, false, false, 0) || choose_trigger(w, p, true, false, 200) ||
+    return choose_trigger(w, p, false, false, 0) || choose_new_sector(w, FAILURES, false) ||
+           choose_trigger(w, p, true, false, 200) ||
            choose_trigger(w, p, false, true, 0);
 }
 
@@ -207,8 +208,8 @@ OFA_FUNCTION bool choose_again(WorldBase& w, const Player& p) {
     find_ways(w, p, w.g.mobjs[p.mobj].subsector, true);
     if (choose_trigger(w, p, true, false, 200) || choose_item(w, p, UNREACHED)) return true;
     const bool press = script_random(s) & 1;
-    if (press && choose_trigger(w, p, false, false, TRIGGER_PATIENCE)) return true;
-    return choose_new_sector(w, true) || choose_trigger(w, p, false, false, TRIGGER_PATIENCE) ||
+    if (press && choose_trigger(w, p, false, false, 200)) return true;
+    return choose_new_sector(w, 2 * FAILURES, false) || choose_trigger(w, p, false, false, 200) ||
            choose_trigger(w, p, false, true, 0);
 }
 
@@ -259,7 +260,8 @@ OFA_FUNCTION void give_goal_up(const WorldBase& w) {
 // Gives the goal up for good, until failures are forgotten.
 OFA_FUNCTION void abandon_goal(const WorldBase& w) {
     Script& s = w.g.script;
-    if (s.goal_kind == GOAL_SECTOR && s.sector_failures[s.goal] < 3) s.sector_failures[s.goal] = 3;
+    if (s.goal_kind == GOAL_SECTOR && s.sector_failures[s.goal] < FAILURES)
+        s.sector_failures[s.goal] = FAILURES - 1;
     give_goal_up(w);
 }
 

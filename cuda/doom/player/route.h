@@ -120,8 +120,9 @@ OFA_FUNCTION Passage passage(WorldBase& w, const Player& p, int node, const NavE
         for (int k = 0; k < n_to; ++k)
             if (i + k > 0 && fits_through(from[i], to[k])) return PASSAGE_WAIT;
     if (!is_own_door_shut(w, p, e)) return PASSAGE_CLOSED;
+    const Gap opened = {to[0].floor, lowest_ceiling_around(w, there) - DOOR_GAP};
     for (int i = 0; i < n_from; ++i)
-        if (to[0].floor - from[i].floor <= STEP_HEIGHT) return PASSAGE_DOOR;
+        if (fits_through(from[i], opened)) return PASSAGE_DOOR;
     return PASSAGE_CLOSED;
 }
 
