@@ -324,8 +324,8 @@ class Handlers:
                 "l latches keys (press again to release), Esc gives the controls back."
             )
         notes.append(
-            "link: pictures a second that reach this terminal.\n"
-            "1 launch: the GPU program was started once, and all work happens inside it."
+            "fps link: pictures a second that reach this terminal.\n"
+            "1 launch: one program, started once, does all the work."
         )
         notes.append(f"Other keys: [keys] in {locations.config() / 'keymap.toml'}. A slow link: ssh -C.")
         app.push_screen(HelpScreen([a for a in app.actions if app.available(a)], app.colours, notes))

@@ -164,7 +164,7 @@ def screen_grid(app: OfaApp) -> Grid:
 def _target(app: OfaApp, suffix: str) -> Path:
     folder = app.options.screenshots
     folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"ofa-tui-{time.strftime('%Y%m%d-%H%M%S')}{suffix}"
+    return folder / f"ofa-tui-{time.strftime('%Y-%m-%d-%H%M%S')}{suffix}"
 
 
 def save_png(app: OfaApp) -> Path:

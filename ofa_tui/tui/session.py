@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 from ofa_tui.engine.protocol import Engine
 from ofa_tui.tui.app import OfaApp
+from ofa_tui.tui.handlers import short_path
+from ofa_tui.tui.model import RunModel
 from ofa_tui.tui.options import UiOptions
 from ofa_tui.tui.terminal import SignalGuard, check_terminal, input_closed
+
+
+def closing_line(model: RunModel, saved: Sequence[Path]) -> str:
+    """What the run came to, in one line for the restored terminal; empty for one that never got going."""
+    if model.snapshot is None:
+        return ""
+    parts = [f"{'replayed ' if model.replay else ''}step {model.snapshot.steps_done:,} of {model.info.steps:,}"]
+    if model.losses.count:
+        parts.append(f"loss {model.losses.values[-1]:.3f}")
+    if model.sweeps:
+        parts.append(f"held-out loss {model.sweeps[-1].loss:.3f}")
+    if saved:
+        parts.append("saved " + ", ".join(short_path(path) for path in dict.fromkeys(saved)))
+    return "ofa-tui: " + " · ".join(parts)
 
 
 def run_session(engine: Engine, options: UiOptions | None = None) -> int:
@@ -19,16 +38,21 @@ def run_session(engine: Engine, options: UiOptions | None = None) -> int:
         if app.loop is not None:
             app.loop.call_soon_threadsafe(partial(app.exit, code, return_code=code))
 
+    summary = ""
     try:
         # Before the guard: the terminal is still untouched, so a signal may end a long compilation at once.
         engine.start()
         with SignalGuard(ask, partial(engine.stop, 3.0)) as guard:
             app.heartbeat = lambda: guard.leave(129) if input_closed() else None
             code = app.run()
+        summary = closing_line(app.model, app.saved)
     finally:
         engine.stop()
         if app.recorder is not None:
             app.recorder.close()
+        with suppress(OSError):  # a terminal that went away reads nothing any more
+            if summary:
+                print(summary, flush=True)
     for error in (app.failure, app._exception):
         if error is not None:
             raise error

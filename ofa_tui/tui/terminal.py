@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import sys
 import threading
@@ -12,6 +13,8 @@ from types import FrameType
 
 from ofa_tui.errors import OfaError
 
+LEAST_COLUMNS, LEAST_ROWS = 24, 6
+"""To start with. A terminal that is made smaller later still shows what fits."""
 GRACE_S = 8.0
 """How long an orderly exit may take after the terminal went away."""
 
@@ -27,6 +30,12 @@ def check_terminal(environ: Mapping[str, str] = os.environ) -> None:
     for stream, name in ((sys.__stdin__, "input"), (sys.__stdout__, "output"), (sys.__stderr__, "error output")):
         if stream is None or not stream.isatty():
             raise OfaError(f"the terminal UI needs a terminal, but standard {name} is not one; {way_out}")
+    columns, rows = shutil.get_terminal_size()
+    if columns < LEAST_COLUMNS or rows < LEAST_ROWS:
+        raise OfaError(
+            f"a terminal of {columns}x{rows} is too small for even one pane; enlarge it to {LEAST_COLUMNS}x{LEAST_ROWS}, "
+            "or use --record DIR to run without one"
+        )
     encoding = (sys.__stderr__.encoding if sys.__stderr__ else "") or ""
     if encoding.lower().replace("-", "") != "utf8":
         raise OfaError(

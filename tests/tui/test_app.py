@@ -26,6 +26,7 @@ from ofa_tui.tui.colour import Depth
 from ofa_tui.tui.flow import FrameFlow
 from ofa_tui.tui.options import UiOptions
 from ofa_tui.tui.screenshot import screen_grid
+from ofa_tui.tui.session import closing_line
 
 GOLDEN = Path(__file__).parent / "golden"
 SECONDS = 32
@@ -297,6 +298,8 @@ async def test_screenshots(tmp_path: Path) -> None:
         await run.press("x")
         run.app.do.perform("screenshot_svg")
         (png,), (svg,) = (tmp_path / "shots").glob("*.png"), (tmp_path / "shots").glob("*.svg")
+        assert all(re.fullmatch(r"ofa-tui-\d{4}-\d\d-\d\d-\d{6}", path.stem) for path in (png, svg))
+        assert closing_line(run.app.model, run.app.saved).endswith(f" · saved {png}, {svg}")
         assert Image.open(png).size == (800, 480) and "loss" in svg.read_text()
         assert "saved" in run.text("footer")
 

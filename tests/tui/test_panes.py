@@ -138,6 +138,38 @@ def test_what_stands_still_is_said_without_decimals() -> None:
     assert not model.busy.any()
 
 
+@pytest.mark.parametrize("width", [20, 31, 44, 60])
+@pytest.mark.parametrize("prompted", [True, False])
+def test_a_story_whose_top_is_gone_says_so(width: int, prompted: bool) -> None:
+    model = run_model(4)
+    model.stories[-1].prompted = prompted
+    grid = Grid(width, 3, THEME.text, THEME.background)
+    serve.paint_serve(grid, Frame(False, False), model, THEME, False, prompt_rows=0, gap=False)
+    heading, first, *rest = grid.lines()
+    number = model.stories[-1].number
+    assert heading.startswith(f"#{number} prompt " if prompted else f"#{number} ") and first.startswith("…")
+    assert not any("…" in line for line in rest)
+    shown = " ".join(" ".join([first[1:], *rest]).split()).rstrip("▌ ")
+    assert "".join(text for text, _, _ in model.stories[-1].pieces).endswith(shown)
+
+
+@pytest.mark.parametrize(("health", "label"), [(66, "hp 66 of 100"), (150, "hp 150 of 200")])
+def test_the_player_pane_has_units_and_a_scale_and_cuts_no_word(health: int, label: str) -> None:
+    model = run_model(4)
+    assert model.frame is not None
+    frame_status = model.frame.status
+    frame_status["health"], frame_status["turn"] = health, -1280
+    for width in range(10, 90):
+        grid = Grid(width, 6, THEME.text, THEME.background)
+        player.paint_player(grid, Frame(), model, THEME, False, "explore", False, False)
+        _, _, behaviour, place, chart, _ = (line[1:-1].rstrip() for line in grid.lines())
+        full_behaviour = "explore  pistol  turn 246°/s  seen 34/120  kills 3/24  stuck 0.0 s"
+        assert full_behaviour.startswith(behaviour) and full_behaviour[len(behaviour):][:2] in ("", "  ")
+        assert place == "" or place.split()[-1] not in ("ang", "x", "y", "tic", "seed", "·")
+        assert "hp" not in chart or label in chart
+    assert label in chart and "ang 91°" in place
+
+
 def test_level_names() -> None:
     status = np.zeros(1, abi.DOOM_STATUS)[0]
     status["episode"], status["map"] = 1, 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -93,6 +94,7 @@ def test_every_way_out_restores_the_terminal(how: str, code: int) -> None:
     assert b"engine stopped" in output
     if extra:
         assert f"invented {how}".encode() in output.split(RESTORED[0])[-1], "said on the restored screen"
+        assert re.search(rb"ofa-tui: step \d+ of 3,000 \S+ loss \d", output.split(RESTORED[0])[-1])
         assert b"Traceback" not in output
 
 

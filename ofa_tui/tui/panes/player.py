@@ -8,7 +8,7 @@ from ofa_tui.tui.colour import blend
 from ofa_tui.tui.draw import draw_frame, sparkline
 from ofa_tui.tui.grid import Grid
 from ofa_tui.tui.layout import Frame
-from ofa_tui.tui.manual import BUTTON_FIRE, BUTTON_USE, BUTTON_WEAPON, TURN_RUN
+from ofa_tui.tui.manual import BUTTON_FIRE, BUTTON_USE, BUTTON_WEAPON
 from ofa_tui.tui.model import RunModel
 from ofa_tui.tui.panes.doom import WEAPONS
 from ofa_tui.tui.theme import Theme
@@ -39,6 +39,11 @@ def lit_keys(status: np.void) -> list[tuple[str, bool]]:
 def angle_degrees(angle_bam: int) -> int:
     """A binary angle (2**32 is a full circle, 0 is east) in whole degrees."""
     return round(angle_bam * 360 / 2**32) % 360
+
+
+def turn_rate(turn: int) -> int:
+    """Degrees a second, without sign, of a command's turn (1/65536 of a circle a tic)."""
+    return round(abs(turn) * 360 * TICS_PER_SECOND / 65536)
 
 
 def paint_player(
@@ -92,33 +97,44 @@ def _paint_behaviour(
     weapon = int(status["weapon"])
     parts = [
         WEAPONS[weapon] if weapon < len(WEAPONS) else "",
-        f"turn {abs(int(status['turn'])) * 100 // TURN_RUN}%",
+        f"turn {turn_rate(int(status['turn'])):3d}°/s",
         f"seen {int(status['sectors_seen'])}/{int(status['sectors_total'])}" if int(status["sectors_total"]) else "",
         f"kills {int(status['kills'])}/{int(status['total_kills'])}",
         f"stuck {int(status['stuck_tics']) / TICS_PER_SECOND:.1f} s",
     ]
-    for part in filter(None, parts):
-        if x + 2 + len(part) > end:
+    _paint_parts(grid, x, y, end, [f"  {part}" for part in parts if part], theme.muted)
+
+
+def _paint_parts(grid: Grid, x: int, y: int, end: int, parts: list[str], colour: int) -> None:
+    """Parts, whole, up to the first that does not fit."""
+    for part in parts:
+        if x + len(part) > end:
             break
-        x = grid.text(x + 2, y, part, theme.muted)
+        x = grid.text(x, y, part, colour)
 
 
 def _paint_place(grid: Grid, x: int, y: int, width: int, status: np.void, theme: Theme) -> None:
-    position = f"x {int(status['x']) >> 16:,} y {int(status['y']) >> 16:,}"
-    angle = angle_degrees(int(status["angle"]))
-    text = f"seed {int(status['seed'])} · tic {int(status['tic']):,} · {position} ang {angle}°"
-    grid.text(x, y, text, theme.muted, limit=width)
+    parts = [
+        f"seed {int(status['seed'])}",
+        f" · tic {int(status['tic']):,}",
+        f" · x {int(status['x']) >> 16:,} y {int(status['y']) >> 16:,}",
+        f" ang {angle_degrees(int(status['angle']))}°",
+    ]
+    _paint_parts(grid, x, y, x + width, parts, theme.muted)
 
 
 def _paint_health(grid: Grid, x: int, y: int, width: int, rows: int, model: RunModel, theme: Theme) -> None:
-    """Health over time: one line beside its label, or a chart above it where there is room."""
-    label = f"hp, last {len(model.health) // 2} s"
+    """Health over time, its full height 100 or 200: one line beside its label, or a chart above it where there is
+    room."""
+    now = int(model.frame.status["health"]) if model.frame is not None else 0
+    full = 200 if max([now, *model.health]) > 100 else 100
+    label = f"hp {now} of {full}, last {len(model.health) // 2} s"
     colour = blend(theme.doom, theme.background, 0.25)
     if rows >= 4:
         rows = min(rows - 1, 12)
-        sparkline(grid, x, y + 1, list(model.health), width, colour, rows=rows - 1, top=100.0)
+        sparkline(grid, x, y + 1, list(model.health), width, colour, rows=rows - 1, top=full)
         grid.text(x + width - len(label), y + rows, label, theme.muted)
         return
     room = max(0, min(60, width - len(label) - 1))
-    sparkline(grid, x, y, list(model.health), room, colour, top=100.0)
-    grid.text(x + room + 1, y, label, theme.muted, limit=max(0, width - room - 1))
+    sparkline(grid, x, y, list(model.health), room, colour, top=full)
+    _paint_parts(grid, x + room + 1, y, x + width, [label], theme.muted)

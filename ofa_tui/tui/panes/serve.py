@@ -88,13 +88,14 @@ def _extend(words: list[list[Span]], inside: bool, span: Span) -> None:
 def story_lines(story: Story, theme: Theme, width: int, now_s: float, writing: bool) -> list[list[Span]]:
     """Heading and wrapped text of one story; a cursor at its end while it is being written."""
     rate = story.tokens_per_s
-    heading: list[Span] = [(f"#{story.number}", theme.serve, True), (f" {story.tokens} tok", theme.muted, False)]
+    heading: list[Span] = [(f"#{story.number}", theme.serve, True)]
+    if story.prompted:
+        heading.append((" prompt ", theme.serve_text, False))
+    heading.append((f" {story.tokens} tok", theme.muted, False))
     if width >= 40:
         if rate:
             heading.append((f"  {rate:.0f} tok/s", theme.muted, False))
         heading.append((f"  v{story.version:,}", theme.muted, False))
-    if story.prompted:
-        heading.append(("  prompt", theme.serve_text, False))
     spans: list[Span] = []
     newest = len(story.pieces) - FRESH_PIECES
     for index, (text, seconds, from_prompt) in enumerate(story.pieces):
@@ -121,6 +122,16 @@ def _lines(story: Story, theme: Theme, width: int, now_s: float, writing: bool) 
     if story.wrapped is None or story.wrapped[0] != key:
         story.wrapped = (key, story_lines(story, theme, width, now_s, False))
     return list(story.wrapped[1])
+
+
+def _shortened(block: list[list[Span]], rows: int, width: int, theme: Theme) -> list[list[Span]]:
+    """A story's heading and the end of its text in `rows` (at least 2) rows; "…" stands for what is left out."""
+    first, *rest = block[len(block) - rows + 1 :]
+    while first and sum(cell_len(text) for text, _, _ in first) >= width:
+        text, colour, bold = first[0]
+        shorter = text.partition(" ")[2]
+        first = [(shorter, colour, bold), *first[1:]] if shorter else first[1:]
+    return [block[0], [("…", theme.muted, False), *first], *rest]
 
 
 def paint_serve(
@@ -150,13 +161,13 @@ def paint_serve(
         if used and used + len(block) > rows:
             room = rows - used
             if room >= 3:
-                blocks.append([block[0], *block[len(block) - room + 1 :]])
+                blocks.append(_shortened(block, room, inner.width, theme))
             break
         blocks.append(block)
         used += len(block)
     newest = blocks[0]
     if len(newest) > rows:  # keep the heading, drop the oldest text
-        blocks[0] = [newest[0], *newest[len(newest) - rows + 1 :]] if rows > 1 else newest[-rows:]
+        blocks[0] = _shortened(newest, rows, inner.width, theme) if rows > 1 else newest[-rows:]
     y = inner.y
     for block in reversed(blocks):
         for line in block:
