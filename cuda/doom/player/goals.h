@@ -98,7 +98,9 @@ OFA_FUNCTION bool choose_item(WorldBase& w, const Player& p, int limit_distance)
         int place = m.subsector;
         if (reach == UNREACHED && distance_to(s, place) == UNREACHED) place = place_beside(w, m);
         const int distance = distance_to(s, place);
-        if (distance >= nearest || distance >= reach || is_avoided(s, node)) continue;
+        if (distance >= nearest || distance >= reach) continue;
+        // No way on without a key: it is tried again now and then.
+        if (is_avoided(s, node) && (reach != UNREACHED || (script_random(s) & 3))) continue;
         nearest = distance;
         best = node;
         best_place = place;
