@@ -171,13 +171,12 @@ OFA_FUNCTION void step_around(WorldBase& w, const Player& p, Fixed& x, Fixed& y)
     });
 }
 
-// Whether a sector a few steps on moves: pushing against it is waiting.
-OFA_FUNCTION bool is_mover_ahead(const WorldBase& w) {
+// Whether one of the next steps becomes possible by itself: pushing against it is waiting.
+OFA_FUNCTION bool is_way_coming(WorldBase& w, const Player& p) {
     const Script& s = w.g.script;
-    for (int i = s.path_length - 1; i >= 0 && i >= s.path_length - 3; --i) {
-        const NavEdge& e = at(w.wad, w.level->nav_edges)[s.path[i]];
-        if (w.g.sectors[w.subsectors[e.to].sector].mover != NONE) return true;
-    }
+    const NavEdge* edges = at(w.wad, w.level->nav_edges);
+    for (int i = s.path_length - 2; i >= 0 && i >= s.path_length - 3; --i)
+        if (passage(w, p, edges[s.path[i + 1]].to, edges[s.path[i]]) == PASSAGE_WAIT) return true;
     return false;
 }
 
@@ -214,12 +213,20 @@ OFA_FUNCTION void follow_path(WorldBase& w, const Player& p, TicCommand& c, bool
         }
     }
     if (use_door_ahead(w, p, c)) return;
-    aim_through(w, m, e, x, y);
+    const bool halted = approximate_distance(m.momx, m.momy) < UNIT;
+    const NavEdge* aim = &e;
+    if (halted && s.path_length > 1 && approximate_distance(x - m.x, y - m.y) < ARRIVED_DISTANCE) {
+        // At the edge, but the opening behind it is somewhat to the side.
+        aim = &at(w.wad, w.level->nav_edges)[s.path[s.path_length - 2]];
+        x = aim->x * UNIT;
+        y = aim->y * UNIT;
+    }
+    aim_through(w, m, *aim, x, y);
     step_around(w, p, x, y);
     turn_towards(c, m.angle, angle_to(w, m.x, m.y, x, y));
     run_to(w, c, m, x, y);
     moving = true;
-    if (approximate_distance(m.momx, m.momy) > UNIT || !is_mover_ahead(w)) return;
+    if (!halted || !is_way_coming(w, p)) return;
     moving = false;
     if (++s.wait_tics > WAIT_LIMIT) fail_next_edge(w);
 }
