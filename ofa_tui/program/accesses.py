@@ -12,7 +12,7 @@ import numpy as np
 
 from ofa_tui import abi
 from ofa_tui.errors import OfaError
-from ofa_tui.program.ops import ADAMW_DECAY, OPS, Access
+from ofa_tui.program.ops import ADAMW_DECAY, OPS, Access, Op
 from ofa_tui.program.types import ProgramSet, TaskProgram, View
 
 SHAPES: dict[str, str] = {
@@ -42,6 +42,12 @@ SHAPES: dict[str, str] = {
 
 ALLOWED_FLAGS = {"adamw": ADAMW_DECAY}
 SEQUENCE_OPS = ("attention", "attention_backward")
+TOKEN_OPS = ("decode_attention",)
+GAME_OP = "doom_tic"
+
+ROW_REGIONS = {"tile", "rows", "heads", "row_head", "part", "transposed"}
+COLUMN_REGIONS = {"tile", "columns", "cols", "heads", "row_head"}
+"""Regions that depend on the rows of a tile, or on its columns."""
 
 
 class ProgramError(OfaError):
@@ -91,6 +97,7 @@ def list_accesses(programs: ProgramSet, program: TaskProgram) -> Accesses:
         for slot, access in enumerate(OPS[opcode].accesses):
             parts += _rectangles(programs, program, members, slot, access)
         _check_shapes(programs, program, OPS[opcode].name, members)
+        _check_unused_axes(programs, program, OPS[opcode], members)
     if not parts:
         empty = np.zeros(0, np.int64)
         return Accesses(empty, empty, empty == 1, empty == 1, np.zeros((0, 2), np.int64), np.zeros((0, 2), np.int64))
@@ -125,12 +132,14 @@ def _check_fields(programs: ProgramSet, program: TaskProgram) -> None:
     refuse((tasks["tile"] < 0).any(axis=1) | (tasks["tile"][:, 1] < 1) | (tasks["tile"][:, 3] < 1), "tile",
            "has an empty or negative tile")
     model = programs.model
-    attends = np.isin(tasks["opcode"], [i for i, op in enumerate(OPS) if op.name in SEQUENCE_OPS])
+    sequence = np.isin(tasks["opcode"], [i for i, op in enumerate(OPS) if op.name in SEQUENCE_OPS])
+    token = np.isin(tasks["opcode"], [i for i, op in enumerate(OPS) if op.name in TOKEN_OPS])
     row0, rows, col0, cols = tasks["tile"].T
     other_sequence = (row0 % model.context != 0) | (rows != model.context)
-    refuse(attends & other_sequence, "tile", "does not own one whole sequence")
+    refuse(sequence & other_sequence, "tile", "does not own one whole sequence")
+    refuse(token & ((row0 != 0) | (rows != 1)), "tile", "does not own the one row of a token")
     other_head = (col0 % model.head_dim != 0) | (cols != model.head_dim)
-    refuse(attends & other_head, "tile", "does not own one whole head")
+    refuse((sequence | token) & other_head, "tile", "does not own one whole head")
 
 
 def _rectangles(
@@ -200,6 +209,26 @@ def _check_shapes(programs: ProgramSet, program: TaskProgram, op: str, members: 
                 label = task_label(program, int(member))
                 raise ProgramError("shape", f"{program.name}: the operands of {label} do not fit together: {rule} does "
                                    f"not hold, with {left} and {right}", (label,))
+
+
+def _check_unused_axes(programs: ProgramSet, program: TaskProgram, op: Op, members: np.ndarray) -> None:
+    """An axis of the tile on which no region depends is whole: the body works on all of it, whatever the tile says."""
+    shapes = np.ones((len(members), 2), np.int64)
+    if op.output is not None:
+        views = program.tasks["operands"][members, op.output]
+        shapes = np.array([programs.buffers[view.buffer].shape for view in programs.views], np.int64)[views]
+    regions = {access.region for access in op.accesses}
+    tiles = program.tasks["tile"][members].astype(np.int64)
+    for axis, (name, used) in enumerate((("rows", regions & ROW_REGIONS), ("columns", regions & COLUMN_REGIONS))):
+        start, length = tiles[:, 2 * axis], tiles[:, 2 * axis + 1]
+        whole = (start == 0) | (op.name == GAME_OP and name == "rows")
+        bad = ~whole | (length != shapes[:, axis])
+        if not used and bad.any():
+            at = int(np.argmax(bad))
+            label = task_label(program, int(members[at]))
+            given = f"{start[at]}-{start[at] + length[at] - 1}"
+            raise ProgramError("tile", f"{program.name}: {label} has {name} {given} in its tile, but {op.name} works "
+                               f"on all {name}, 0-{shapes[at, axis] - 1}", (label,))
 
 
 def _extent(programs: ProgramSet, views: dict[str, View], term: str) -> tuple[int, ...] | None:

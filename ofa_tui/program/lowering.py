@@ -107,12 +107,10 @@ class _Lowering:
         return tasks
 
     def _output(self, node: Node) -> Buffer | None:
-        """The buffer whose elements the node's tiles divide: the first one written, else the first read."""
-        accesses = OPS[OPCODES[node.op]].accesses
-        for access, view in zip(accesses, node.operands, strict=True):
-            if view and access.mode == "w" and access.region in ("tile", "rows", "heads", "columns", "all"):
-                return self.graph.buffers[view.buffer]
-        return self.graph.buffers[node.operands[0].buffer] if node.operands and node.operands[0] else None
+        """The buffer whose elements the node's tiles divide."""
+        slot = OPS[OPCODES[node.op]].output
+        view = None if slot is None else node.operands[slot]
+        return self.graph.buffers[view.buffer] if view else None
 
     def _tiles(self, node: Node, rows: int, columns: int) -> Iterator[Tile]:
         block, context, head_dim = self.tiling.row_block, self.model.context, self.model.head_dim

@@ -31,26 +31,41 @@ class Op:
     file: str
     accesses: tuple[Access, ...]
     summary: str
+    program: str = ""
+    """The only program it may stand in; empty: no such limit."""
+    place: str = ""
+    """Of an opcode that stands in its program exactly once: "first", "last" or "any"; empty: any number of times."""
 
     @property
     def symbol(self) -> str:
         return f"op_{self.name}"
 
+    @property
+    def output(self) -> int | None:
+        """The operand whose elements the tiles divide: the first one written, else the first; None without operands."""
+        written = [slot for slot, access in enumerate(self.accesses) if access.mode == "w" and access.region in OWNED]
+        return written[0] if written else 0 if self.accesses else None
 
-def _op(name: str, file: str, accesses: str, summary: str) -> Op:
+
+OWNED = ("tile", "rows", "heads", "columns", "all")
+"""Regions whose extent is that of the tile, so that an operand written there can be divided into tiles."""
+
+
+def _op(name: str, file: str, accesses: str, summary: str, program: str = "", place: str = "") -> Op:
     """`accesses` is a list like "x:r:rows gain:r:all y:w:rows skip?:r:rows"."""
     parsed = []
     for item in accesses.split():
         label, mode, region = item.split(":")
         parsed.append(Access(label.rstrip("?"), mode, region, label.endswith("?")))
-    return Op(name, file, tuple(parsed), summary)
+    return Op(name, file, tuple(parsed), summary, program, place)
 
 
 # BT = batch * context rows, C = width, F = feed_forward, V = vocab, H = heads. All matrices are row-major.
 OPS: tuple[Op, ...] = (
     # --- control of a step -------------------------------------------------------------------------------
-    _op("step_begin", "step", "", "apply step events, pause, stop; opens the step"),
-    _op("publish", "step", "", "the new weight version is complete: publish it, wait for the pin to move on"),
+    _op("step_begin", "step", "", "apply step events, pause, stop; opens the step", "train", "first"),
+    _op("publish", "step", "", "the new weight version is complete: publish it, wait for the pin to move on",
+        "train", "last"),
     # --- forward ------------------------------------------------------------------------------------------
     _op("embed", "embed", "table:r:all x:w:rows", "x[r] = table[token of row r]"),
     _op("norm", "norm", "x:r:rows gain:r:all y:w:rows rstd:w:rows", "RMSNorm; rstd [BT, 1]"),
@@ -62,7 +77,8 @@ OPS: tuple[Op, ...] = (
     _op("cross_entropy", "cross_entropy", "logits:rw:rows losses:w:rows",
         "loss of each row and, in place, the gradient of the mean loss; losses [BT, 1]"),
     _op("cross_entropy_loss", "cross_entropy", "logits:r:rows losses:w:rows", "losses only, for sweeps"),
-    _op("loss", "step", "losses:r:all", "mean of the counted rows, in row order, into the loss log"),
+    _op("loss", "step", "losses:r:all", "mean of the counted rows, in row order, into the loss log",
+        "train", "any"),
     # --- backward -----------------------------------------------------------------------------------------
     _op("matmul_dx", "matmul", "dy:r:rows w:r:columns dx:w:tile", "dx = dy w, w [out, in]"),
     _op("matmul_dx_gelu", "matmul", "dy:r:rows w:r:columns u:r:tile du:w:tile", "du = (dy w) gelu'(u)"),
@@ -78,18 +94,20 @@ OPS: tuple[Op, ...] = (
     _op("adamw_gain", "adamw", "dgain:r:all p:r:all p_next:w:all m:rw:all v:rw:all grad:w:all",
         "sums the partial gain gradients in block order, then AdamW without decay; grad [1, C]"),
     # --- held-out sweep -----------------------------------------------------------------------------------
-    _op("sweep_begin", "step", "", "opens one batch of the held-out sweep"),
-    _op("sweep_loss", "step", "losses:r:all", "sum and count of the batch, in row order"),
+    _op("sweep_begin", "step", "", "opens one batch of the held-out sweep", "sweep", "first"),
+    _op("sweep_loss", "step", "losses:r:all", "sum and count of the batch, in row order", "sweep", "last"),
     # --- one decoded token --------------------------------------------------------------------------------
-    _op("token_begin", "decode", "table:r:all x:w:all", "pace, apply token events, pin a version; x [1, C]"),
+    _op("token_begin", "decode", "table:r:all x:w:all", "pace, apply token events, pin a version; x [1, C]",
+        "decode", "first"),
     _op("decode_norm_matmul", "decode", "x:r:all gain:r:all w:r:cols y:w:columns", "y = norm(x) w^T"),
     _op("decode_norm_matmul_gelu", "decode", "x:r:all gain:r:all w:r:cols a:w:columns", "a = gelu(norm(x) w^T)"),
     _op("decode_matmul_residual", "decode", "x:r:all w:r:cols skip:r:columns y:w:columns", "y = skip + x w^T"),
     _op("decode_attention", "decode", "qkv:r:heads k:rw:columns v:rw:columns o:w:columns",
         "one head: appends the rotated key and the value to the cache [context, C], attends to it"),
-    _op("sample", "sample", "logits:r:all", "temperature, top-k, top-p; log the token; release the pin"),
+    _op("sample", "sample", "logits:r:all", "temperature, top-k, top-p; log the token; release the pin",
+        "decode", "last"),
     # --- Doom ---------------------------------------------------------------------------------------------
-    _op("doom_tic", "doom_tic", "", "one tic and one frame of game `row0`"),
+    _op("doom_tic", "doom_tic", "", "one tic and one frame of game `row0`", "doom"),
 )
 
 OPCODES: dict[str, int] = {op.name: index for index, op in enumerate(OPS)}

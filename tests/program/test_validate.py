@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ofa_tui import abi
 from ofa_tui.presets import ModelConfig, TrainConfig
 from ofa_tui.program.lowering import compile_programs
+from ofa_tui.program.ops import OPCODES
 from ofa_tui.program.types import ProgramSet, TaskProgram, View
 from ofa_tui.program.validate import ProgramError, validate
 from tests.program.shapes import small_programs
@@ -91,6 +92,13 @@ def set_operand(slot: int, value: int) -> Callable[[np.void], None]:
     return change
 
 
+def set_tile(column: int, value: int) -> Callable[[np.void], None]:
+    def change(task: np.void) -> None:
+        task["tile"][column] = value
+
+    return change
+
+
 def shift_wait(task: np.void) -> None:
     task["waits"][0]["first"] -= 1
 
@@ -143,6 +151,58 @@ def open_early(programs: ProgramSet, program: TaskProgram) -> None:
     waits[named(program, "publish")][0] = waits[named(program, "layers.0.norm1.dx")][0]
 
 
+def in_program(
+    name: str, change: Callable[[ProgramSet, TaskProgram], object]
+) -> Callable[[ProgramSet, TaskProgram], object]:
+    """`change`, made in another program than `train`."""
+    return lambda programs, program: change(programs, programs.programs[name])
+
+
+def add_control(op: str, at: int) -> Callable[[ProgramSet, TaskProgram], None]:
+    """A task without operands, effects on data or signal: nothing but its opcode can be wrong."""
+
+    def change(programs: ProgramSet, program: TaskProgram) -> None:
+        task = program.tasks[:1].copy()
+        task["opcode"], task["tile"], task["operands"] = OPCODES[op], (0, 1, 0, 1), abi.NONE_U16
+        task["signal"] = abi.NONE_U32
+        program.tasks = np.insert(program.tasks, at, task[0])
+        program.labels.insert(at, f"added {op}")
+
+    return change
+
+
+def swap_opening(programs: ProgramSet, program: TaskProgram) -> None:
+    """The sweep opens with a second training step's opening task."""
+    programs.programs["sweep"].tasks["opcode"][0] = OPCODES["step_begin"]
+
+
+def token_overtakes(programs: ProgramSet, program: TaskProgram) -> None:
+    """token_begin waits for the readers of its output only, and the next reader for `sample` in its stead."""
+    decode = programs.programs["decode"]
+    opening, reader = decode.tasks[0], named(decode, "layers.0.qkv")
+    last_reader = decode.tasks["signal"][named(decode, "layers.0.proj")]
+    sampled = opening["waits"][0].copy()
+    opening["waits"][0] = (last_reader, (decode.tasks["signal"] == last_reader).sum(), 1, 1)
+    for task in range(reader, len(decode.tasks)):
+        if decode.labels[task].startswith("layers.0.qkv"):
+            decode.tasks["waits"][task, decode.tasks["n_waits"][task]] = sampled
+            decode.tasks["n_waits"][task] += 1
+
+
+def lone_game(programs: ProgramSet, program: TaskProgram) -> None:
+    """Game 1 neither signals nor waits."""
+    program.tasks["signal"][1], program.tasks["n_waits"][1] = abi.NONE_U32, 0
+
+
+def foreign_task(programs: ProgramSet, program: TaskProgram) -> None:
+    """A training task's row among the games."""
+    train = programs.programs["train"]
+    task = train.tasks[named(train, "embed rows 0")].copy()
+    task["n_waits"], task["signal"] = 0, abi.NONE_U32
+    program.tasks = np.append(program.tasks, task)
+    program.labels.append("foreign")
+
+
 MUTANTS: dict[str, tuple[Callable[[ProgramSet, TaskProgram], object], str, tuple[str, ...]]] = {
     # what is wrong: (how to make it so, the check that has to find it, words of its message)
     "dropped wait": (on_task("layers.1.fc1 rows 128", set_field("n_waits", 0)), "race",
@@ -192,6 +252,42 @@ MUTANTS: dict[str, tuple[Callable[[ProgramSet, TaskProgram], object], str, tuple
     "one copy of a weight": (one_copy, "table", ("head",)),
     "step opens too early": (open_early, "race", ("iteration",)),
     "two rotating copies": (two_copies, "sharing", ("decode", "train")),
+    "no step_begin": (on_task("step_begin", set_field("opcode", OPCODES["publish"])), "control", ("step_begin",)),
+    "no loss": (lambda s, p: remove(p, named(p, "loss")), "control", ("loss", "exactly one")),
+    "two publishes": (add_control("publish", -1), "control", ("added publish", "publish", "exactly one")),
+    "publish before the end": (lambda s, p: move(p, named(p, "publish"), 9), "control", ("publish", "embed.adamw")),
+    "step_begin not first": (lambda s, p: move(p, 0, 1), "control", ("step_begin", "embed rows 0", "first")),
+    "sweep_begin in train": (add_control("sweep_begin", 5), "control", ("train", "added sweep_begin", "sweep")),
+    "doom_tic in train": (add_control("doom_tic", 5), "control", ("train", "added doom_tic", "doom")),
+    "publish in decode": (in_program("decode", add_control("publish", 5)), "control", ("decode", "added publish")),
+    "step_begin opens a sweep": (swap_opening, "control", ("sweep", "sweep_begin", "step_begin", "train")),
+    "no sample": (in_program("decode", lambda s, p: remove(p, len(p.tasks) - 1)), "control", ("decode", "sample")),
+    "no sweep_loss": (in_program("sweep", lambda s, p: remove(p, len(p.tasks) - 1)), "control", ("sweep_loss",)),
+    "token begins before the last is sampled": (token_overtakes, "turn", ("token_begin", "sample", "before")),
+    "programs exchanged": (in_program("sweep", lambda s, p: setattr(p, "name", "decode")), "table", ("sweep",)),
+    "game played twice": (in_program("doom", on_task("game 1", set_tile(0, 0))), "game", ("game 0", "game 1")),
+    "game out of range": (in_program("doom", on_task("game 1", set_tile(0, 2))), "game", ("game 1", "game 2")),
+    "game beside itself": (in_program("doom", on_task("game 1", set_field("n_waits", 0))), "mixing", ("game 1",)),
+    "game without a signal": (in_program("doom", lone_game), "game", ("game 1", "tic before")),
+    "task among games": (in_program("doom", foreign_task), "game", ("foreign", "doom_tic")),
+    "two rows of a game": (in_program("doom", on_task("game 1", set_tile(1, 2))), "tile", ("game 1", "rows")),
+    "half a decoded head": (in_program("decode", on_task("layers.1.attention", set_tile(3, 8))), "tile",
+                            ("layers.1.attention", "one whole head")),
+    "two decoded heads": (in_program("decode", on_task("layers.1.attention", set_tile(3, 32))), "tile",
+                          ("layers.1.attention", "one whole head")),
+    "decoded head of no row": (in_program("decode", on_task("layers.1.attention", set_tile(0, 1))), "tile",
+                               ("layers.1.attention", "one row")),
+    **{
+        f"unused axis of {label}": (in_program(name, on_task(label, set_tile(column, value))), "tile", (label, words))
+        for name, label, column, value, words in (
+            ("train", "embed rows 128", 2, 1, "columns 1-48"), ("train", "layers.0.norm1 rows 0", 3, 9, "columns 0-8"),
+            ("train", "cross_entropy rows 0", 3, 2, "columns 0-1"), ("train", "norm.dx rows 0", 3, 1, "columns 0-0"),
+            ("train", "embed.dw rows 0", 2, 8, "columns 8-55"), ("train", "loss", 1, 100, "rows 0-99"),
+            ("train", "norm.adamw", 3, 24, "columns 0-23"), ("train", "step_begin", 0, 1, "rows 1-1"),
+            ("sweep", "sweep_loss", 0, 7, "rows 7-"), ("decode", "token_begin", 3, 1, "columns 0-0"),
+            ("decode", "layers.0.fc1 rows 0", 1, 2, "rows 0-1"), ("decode", "sample", 2, 3, "columns 3-"),
+        )
+    },
 }
 
 
