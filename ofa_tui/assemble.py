@@ -28,6 +28,7 @@ from ofa_tui.program.validate import validate
 from ofa_tui.progress import Progress
 from ofa_tui.record.events import read_events
 from ofa_tui.settings import Settings
+from ofa_tui.signals import signals_raise
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def check(settings: Settings, *, doom_required: bool) -> None:
 def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
     """Builds everything, with progress on stderr. `doom_required`: a missing WAD is an error, not a note."""
     compiling = _CompileProgress()
-    with ThreadPoolExecutor(1) as pool, compiling.given_up_on_error():
+    with signals_raise(), ThreadPoolExecutor(1) as pool, compiling.given_up_on_error():
         # The compiler is another process: it runs while the text is prepared.
         kernel = pool.submit(load_kernel, compiling)
         events = _events(settings)

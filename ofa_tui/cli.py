@@ -55,6 +55,8 @@ def _main_parser() -> argparse.ArgumentParser:
 
 def _run(args: argparse.Namespace) -> int:
     chosen = settings.from_arguments(args)
+    if not 0.1 <= args.frame_every <= 1e9:
+        raise OfaError(f"--frame-every {args.frame_every:g} cannot be; choose 0.1 seconds or more")
     if args.record is not None:
         from ofa_tui.commands.record import record_run
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import sys
 import time
@@ -39,7 +40,7 @@ class Progress:
     ):
         self.label = label
         self.total = total
-        self._stream = sys.stderr if stream is None else stream
+        self._stream = stream or sys.stderr or io.StringIO()  # a process may have no standard error
         self._clock = clock
         self._started = clock()
         self._drawn_at = float("-inf")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,7 +94,7 @@ def parse_sms(text: str) -> tuple[int, int, int]:
     for part in text.split(","):
         role, _, number = part.partition("=")
         role = role.strip()
-        if role not in counts or not number.strip().isdigit():
+        if role not in counts or not (number.strip().isascii() and number.strip().isdigit()):
             raise OfaError(f"--sms {text!r} is not a split; write for example --sms train=2,serve=1,doom=1")
         counts[role] = int(number)
     if counts["train"] < 1:
@@ -129,10 +130,10 @@ def from_arguments(args: argparse.Namespace, default_preset: str = "tiny") -> Se
         raise OfaError(f"--temperature {args.temperature} cannot be; choose 0 (greedy) to 100")
     if not 0 < args.top_p <= 1:
         raise OfaError(f"--top-p {args.top_p} cannot be; choose a number above 0, at most 1")
-    if args.top_k < 0:
-        raise OfaError(f"--top-k {args.top_k} cannot be; choose 0 (all) or more")
+    if not 0 <= args.top_k < 2**31:
+        raise OfaError(f"--top-k {args.top_k} cannot be; choose 0 (all) or a number of tokens")
     for path in [*args.data, *args.valid]:
-        if not path.exists():
+        if not os.path.exists(path):
             raise OfaError(f"there is no {path}; give --data and --valid existing files or folders")
     return Settings(
         preset=chosen,
@@ -141,7 +142,7 @@ def from_arguments(args: argparse.Namespace, default_preset: str = "tiny") -> Se
         data=tuple(args.data),
         valid=tuple(args.valid),
         tokenizer=args.tokenizer or chosen.tokenizer,
-        sms=parse_sms(args.sms) if args.sms else chosen.sms,
+        sms=chosen.sms if args.sms is None else parse_sms(args.sms),
         seed=args.seed,
         prompt=args.prompt,
         temperature=args.temperature,

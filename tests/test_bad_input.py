@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import lzma
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -16,9 +18,10 @@ import pytest
 STORY = "Once there was a fox who lived under a hill and liked the rain.\n" * 400
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, *arguments: str, own_cache: bool = True) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DOOMWAD")}
-    environment["OFA_TUI_CACHE"] = str(folder / "cache")
+    if own_cache:
+        environment["OFA_TUI_CACHE"] = str(folder / "cache")
     return subprocess.run(
         [sys.executable, "-m", "ofa_tui", *arguments],
         cwd=folder, env=environment, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL,
@@ -46,6 +49,10 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "no_maps.wad").write_bytes(wad_with_lumps([("PLAYPAL", bytes(768 * 14))]))
     (tmp_path / "text.wad").write_text("this is not a WAD")
     (tmp_path / "file").write_text("in the way")
+    (tmp_path / "deep.jsonl").write_text("[" * 200_000)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "loss.csv").write_text("my,own,data\n")
+    os.mkfifo(tmp_path / "pipe")
     (tmp_path / "bad.jsonl").write_text('{"step": 3, "action": "dance"}\n')
     return tmp_path
 
@@ -64,13 +71,21 @@ DOOM = ("--record", "out", "--steps", "2")
         (("--player", "dancer"), ("dancer", "explore")),
         (("dance",), ("dance", "replay")),
         (("replay", "nowhere"), ("nowhere",)),
+        (("--sms", "train=²"), ("--sms",)),
+        (("--top-k", "99999999999"), ("--top-k",)),
+        ((*BASE, "--frame-every", "nan"), ("--frame-every",)),
         ((*BASE, "--data", "missing.txt"), ("missing.txt",)),
+        ((*BASE, "--data", "x" * 300), ("x" * 300,)),
+        ((*BASE, "--data", "story.txt", "--data", "story.txt"), ("story.txt", "once")),
+        ((*BASE, "--data", "pipe"), ("pipe", "regular file")),
         ((*BASE, "--data", "empty.txt"), ("empty.txt",)),
         ((*BASE, "--data", "binary.txt"), ("binary.txt", "UTF-8")),
         ((*BASE, "--data", "cut.txt.xz"), ("cut.txt.xz",)),
         ((*BASE, "--data", "short.txt", "--tokenizer", "bytes"), ("batch",)),
         ((*BASE, "--data", "story.txt", "--tokenizer", "runes"), ("runes",)),
         ((*BASE, "--events", "bad.jsonl"), ("bad.jsonl", "dance")),
+        ((*BASE, "--events", "deep.jsonl"), ("deep.jsonl",)),
+        (("--record", "mine", "--sms", "train=1,serve=0,doom=0"), ("mine", "loss.csv")),
         (("--record", "file", "--sms", "train=1,serve=0,doom=0"), ("file",)),
         (("--record", "file/out", "--sms", "train=1,serve=0,doom=0"), ("file/out",)),
         (("--record", "/proc/out", "--sms", "train=1,serve=0,doom=0"), ("/proc/out",)),
@@ -94,3 +109,44 @@ def test_a_map_the_wad_lacks_is_named_with_those_it_has(folder: Path) -> None:
     done = run(folder, *DOOM, "--map", "E9M9")
     assert done.returncode == 2
     assert "E9M9" in done.stderr and ("E1M1" in done.stderr or "No Doom WAD was found" in done.stderr)
+
+
+def test_a_name_that_is_not_utf8_is_recorded(folder: Path) -> None:
+    name = os.fsdecode(b"b\xff.txt")
+    (folder / name).write_text(STORY)
+    done = run(folder, *BASE, "--data", name, "--tokenizer", "bytes", own_cache=False)
+    assert done.returncode == 0, done.stderr
+    assert "b\\udcff.txt" in (folder / "out" / "run.json").read_text()
+
+
+def test_a_process_without_standard_error_records(folder: Path) -> None:
+    command = f"exec {sys.executable} -m ofa_tui {' '.join(BASE)} --data story.txt --tokenizer bytes 2>&-"
+    done = subprocess.run(["sh", "-c", command], cwd=folder)
+    assert done.returncode == 0
+    assert (folder / "out" / "summary.json").exists()
+
+
+def test_what_ends_the_build_ends_the_compiler_too(folder: Path) -> None:
+    """A compiler that would work for a minute, with a child, as drivers have."""
+    compiler = folder / "slow-c++"
+    compiler.write_text(
+        f'#!/bin/sh\n[ "$1" = --version ] && echo slow 1 && exit\nsleep 61.5 & echo $! > {folder}/child; wait\n'
+    )
+    compiler.chmod(0o755)
+    environment = os.environ | {"OFA_TUI_CACHE": str(folder / "cache"), "CXX": str(compiler)}
+    command = [sys.executable, "-m", "ofa_tui", *BASE, "--data", "story.txt", "--tokenizer", "bytes"]
+    process = subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (folder / "child").exists() or not (folder / "child").read_text().strip():
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 128 + signal.SIGTERM and "SIGTERM" in said
+    child = int((folder / "child").read_text())
+    with pytest.raises(ProcessLookupError):
+        for _ in range(100):
+            os.kill(child, 0)
+            time.sleep(0.05)
+    assert not (folder / "out").exists()
+    assert not list((folder / "cache").rglob("building-*"))

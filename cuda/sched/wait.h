@@ -9,6 +9,7 @@
 namespace ofa {
 
 constexpr uint32_t POLLS_PER_CHECK = 32;
+constexpr uint64_t LONGEST_GAP_NS = 1000000000;  // between two checks of a thread that runs
 
 // A task at or after the end of its queue is not run, and nobody will signal what it waits for.
 OFA_INLINE bool past_end(const TaskContext& ctx) {
@@ -16,14 +17,15 @@ OFA_INLINE bool past_end(const TaskContext& ctx) {
     return end != 0 && ctx.ticket >= end - 1;
 }
 
-// Waits until read() >= expected; false when the block must give the task up. A pause of the run does not use up
-// the deadline. `counter` names what is waited for in the abort record.
+// Waits until read() >= expected; false when the block must give the task up. Neither a pause of the run nor time in
+// which this thread did not run (a stopped process, a machine asleep) uses up the deadline. `counter` names what is
+// waited for in the abort record.
 template <class Read>
 OFA_FUNCTION bool wait_until(const TaskContext& ctx, uint32_t counter, uint64_t expected, Read read) {
     if (read() >= expected) return true;
     WaitTimer timer(ctx);
     const Launch& launch = *ctx.launch;
-    uint64_t started_ns = now_ns();
+    uint64_t started_ns = now_ns(), checked_ns = started_ns;
     for (uint32_t attempt = 1;; ++attempt) {
         const uint64_t seen = read();
         if (seen >= expected) return true;
@@ -32,6 +34,8 @@ OFA_FUNCTION bool wait_until(const TaskContext& ctx, uint32_t counter, uint64_t 
             const uint64_t now = now_ns();
             store_relaxed(&status_of(ctx).heartbeat_ns, now);
             if (load_relaxed(&launch.control->pause) != 0) started_ns = now;
+            if (now - checked_ns > LONGEST_GAP_NS) started_ns += now - checked_ns;
+            checked_ns = now;
             if (now - started_ns > load_relaxed(&launch.control->deadline_ns)) {
                 record_abort(ctx, ABORT_DEADLINE, counter, expected, seen);
                 return false;

@@ -74,6 +74,8 @@ def find_files(data: Sequence[Path], valid: Sequence[Path]) -> list[SourceFile]:
         chosen.append((path, True))
 
     found = [SourceFile(path, _describe(path, held_out)) for path, held_out in chosen]
+    if not any(source.info.held_out for source in found):
+        _check_not_repeated(found)
     trained_on = {source.info.sha256: source.path for source in found if not source.info.held_out}
     for source in found:
         if source.info.held_out and source.info.sha256 in trained_on:
@@ -82,6 +84,18 @@ def find_files(data: Sequence[Path], valid: Sequence[Path]) -> list[SourceFile]:
                 "trained on; leave one of them out"
             )
     return found
+
+
+def _check_not_repeated(found: Sequence[SourceFile]) -> None:
+    """Where the end of the text is held out, a second copy of it would be trained on."""
+    first: dict[str, SourceFile] = {}
+    for source in found:
+        earlier = first.setdefault(source.info.sha256, source)
+        if earlier is not source:
+            raise OfaError(
+                f"{source.path} has the same content as {earlier.path}, and the end of the text is held out; "
+                "give it once, or held-out text with --valid"
+            )
 
 
 def _listed(folder: Path) -> Iterable[tuple[Path, bool]]:
@@ -107,6 +121,8 @@ def _raw(path: Path) -> bytes:
 
 
 def _describe(path: Path, held_out: bool) -> InputFile:
+    if path.exists() and not path.is_file():
+        raise OfaError(f"{path} is not a regular file, and a text is read more than once; save it to a file first")
     raw = _raw(path)
     if not raw:
         raise OfaError(f"{path} is empty; give a file with UTF-8 text")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -220,9 +221,9 @@ def load_tokenizer(spec: str) -> Tokenizer:
     if spec == "gpt2":
         return _load_gpt2(_gpt2_folder())
     path = Path(spec)
-    if path.is_dir():
+    if os.path.isdir(path):
         return _load_gpt2(path)
-    if not path.exists():
+    if not os.path.exists(path):
         raise OfaError(f"there is no tokenizer {spec!r}; choose bytes, bpe:N, gpt2 or a tokenizers JSON file")
     try:
         tokenizer = hf.Tokenizer.from_file(str(path))

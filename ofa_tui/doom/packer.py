@@ -37,6 +37,7 @@ PALETTES, COLORMAPS = 14, 34
 RULES_ULTIMATE, RULES_DOOM2 = 1, 2
 SKY_FLAT = "F_SKY1"
 _TAIL_BYTES = 1024
+CHECKSUM_BYTES = 32
 _FIRST_MAP_OF_SKY = ((21, "SKY3"), (12, "SKY2"), (1, "SKY1"))
 
 
@@ -89,11 +90,13 @@ def packer_version() -> str:
 
 
 def _read_cached(file: Path) -> np.ndarray | None:
+    """The blob, or None where it is missing or its SHA-256 at the end of the file says that it was damaged."""
     try:
-        blob = np.fromfile(file, np.uint8)
+        stored = np.fromfile(file, np.uint8)
     except OSError:
         return None
-    if len(blob) < layout.BLOB.itemsize:
+    blob, checksum = stored[:-CHECKSUM_BYTES], stored[-CHECKSUM_BYTES:]
+    if len(blob) < layout.BLOB.itemsize or hashlib.sha256(blob.data).digest() != checksum.tobytes():
         return None
     head = layout.header(blob)
     sound = (int(head["magic"]), int(head["version"]), int(head["bytes"])) == (
@@ -109,6 +112,7 @@ def _write_cached(file: Path, blob: np.ndarray) -> None:
         try:
             with os.fdopen(handle, "wb") as out:
                 blob.tofile(out)
+                out.write(hashlib.sha256(blob.data).digest())
             os.replace(temporary, file)
             for older in file.parent.glob(f"{file.name.partition('-')[0]}-*.blob"):
                 if older != file:

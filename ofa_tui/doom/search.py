@@ -44,7 +44,7 @@ def search(wad: str | None = None) -> WadSearch:
 
     Raises WadError when `wad` is given and not there. Without `wad`, finding nothing is no error.
     """
-    if wad is not None and Path(wad).expanduser().exists():
+    if wad is not None and os.path.exists(Path(wad).expanduser()):
         return WadSearch((Path(wad).expanduser(),), (wad,))
     if wad is not None and len(Path(wad).parts) > 1:
         raise WadError(f"There is no WAD file {wad}; check the path given with --wad.")

@@ -6,6 +6,7 @@ import hashlib
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -206,7 +207,11 @@ def run_compiler(arguments: Iterable[str], work: Path, on_progress: OnProgress |
     started = time.monotonic()
     with log.open("wb") as out:
         try:
-            process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, cwd=work)
+            process = subprocess.Popen(
+                command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, cwd=work,
+                # A group of its own: the driver's children end with it. Their scratch files lie in `work`.
+                start_new_session=True, env=os.environ | {"TMPDIR": str(work)},
+            )
         except OSError as error:
             raise OfaError(f"{command[0]} cannot be started: {error.strerror or error}; choose one with CXX") from error
         try:
@@ -218,7 +223,7 @@ def run_compiler(arguments: Iterable[str], work: Path, on_progress: OnProgress |
                         on_progress(time.monotonic() - started)
         finally:
             if process.poll() is None:
-                process.kill()
+                os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
     text = log.read_text(errors="replace")
     if process.returncode < 0:

@@ -85,6 +85,8 @@ class Steering:
         return []
 
     def _check_prompt(self, text: str) -> list[int]:
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise OfaError("the prompt is not UTF-8 text; type it again")
         tokens = self._config.tokenizer.encode(text)
         longest = self._config.model.context - 1
         if not tokens:

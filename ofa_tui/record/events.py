@@ -119,7 +119,7 @@ def from_line(line: str) -> Event:
     """The event of one line. Raises OfaError that says what is wrong with it."""
     try:
         entry = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise OfaError("is not JSON; a line is an object such as " + _EXAMPLE) from None
     if not isinstance(entry, dict):
         raise OfaError("is not an object; write for example " + _EXAMPLE)

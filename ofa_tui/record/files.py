@@ -40,7 +40,7 @@ class AppendFile:
 
     def write_lines(self, lines: list[str]) -> None:
         if lines:
-            self.write("".join(f"{line}\n" for line in lines).encode())
+            self.write("".join(f"{line}\n" for line in lines).encode(errors="backslashreplace"))
 
     def write_objects(self, objects: list[dict[str, Any]]) -> None:
         """Appends one line of JSON for each."""
@@ -68,4 +68,4 @@ def write_whole(path: Path, data: bytes) -> None:
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """`write_whole` of indented JSON."""
-    write_whole(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
+    write_whole(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode(errors="backslashreplace"))

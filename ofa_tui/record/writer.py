@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,6 +35,10 @@ from ofa_tui.record.summary import Tally, summarise
 FORMAT = 1
 SAMPLE_EVERY_S = 1.0
 LOSS_HEADER = "step,loss,lr,seconds"
+FILES = (
+    "run.json", "loss.csv", "progress.jsonl", "sweeps.jsonl", "served.jsonl", "events.jsonl", "frames.zst",
+    "kernel.log", "summary.json",
+)  # fmt: skip
 
 
 def claim_folder(folder: Path) -> None:
@@ -41,11 +46,12 @@ def claim_folder(folder: Path) -> None:
 
     Raises OfaError for a path that is a file, cannot be written, or holds a run already.
     """
-    if folder.exists() and not folder.is_dir():
+    if os.path.exists(folder) and not os.path.isdir(folder):
         raise OfaError(f"{folder} is a file; give --record a folder that is new or empty")
-    if (folder / "run.json").exists():
-        raise OfaError(f"{folder} already holds a recorded run; give --record another folder, or delete this one")
     try:
+        for name in FILES:
+            if os.path.exists(folder / name) and os.path.getsize(folder / name):
+                raise OfaError(f"{folder} already holds a {name}; give --record a folder that is new or empty")
         (folder / "frames").mkdir(parents=True, exist_ok=True)
         probe = folder / ".probe"
         probe.write_bytes(b"")
@@ -68,6 +74,17 @@ class RunWriter:
         self.info = info
         self.tally = Tally(info.tokens_per_step)
         self._frame_every_s = frame_every_s
+        write_json(
+            folder / "run.json",
+            {
+                "format": FORMAT,
+                "version": __version__,
+                "started": datetime.now(UTC).isoformat(timespec="seconds"),
+                "machine": describe_machine(),
+                "run": dataclasses.asdict(info),
+                **settings,
+            },
+        )
         self._loss = AppendFile(folder / "loss.csv")
         self._progress = AppendFile(folder / "progress.jsonl")
         self._sweeps = AppendFile(folder / "sweeps.jsonl")
@@ -84,17 +101,6 @@ class RunWriter:
         self._finished = False
         self._loss.write_lines([LOSS_HEADER])
         self._log.write_lines([f"launch: {info.backend}, {info.device}, {info.n_sms} SMs, preset {info.preset}"])
-        write_json(
-            folder / "run.json",
-            {
-                "format": FORMAT,
-                "version": __version__,
-                "started": datetime.now(UTC).isoformat(timespec="seconds"),
-                "machine": describe_machine(),
-                "run": dataclasses.asdict(info),
-                **settings,
-            },
-        )
 
     def write(self, snapshot: Snapshot) -> None:
         """Writes down what is new. Raises OfaError when it cannot (full disk, folder gone)."""

@@ -33,8 +33,8 @@ def check_terminal(environ: Mapping[str, str] = os.environ) -> None:
     columns, rows = shutil.get_terminal_size()
     if columns < LEAST_COLUMNS or rows < LEAST_ROWS:
         raise OfaError(
-            f"a terminal of {columns}x{rows} is too small for even one pane; enlarge it to {LEAST_COLUMNS}x{LEAST_ROWS}, "
-            "or use --record DIR to run without one"
+            f"a terminal of {columns}x{rows} is too small for even one pane; "
+            f"enlarge it to {LEAST_COLUMNS}x{LEAST_ROWS}, or use --record DIR to run without one"
         )
     encoding = (sys.__stderr__.encoding if sys.__stderr__ else "") or ""
     if encoding.lower().replace("-", "") != "utf8":
