@@ -231,7 +231,7 @@ OFA_NOINLINE bool choose_goal(WorldBase& w, const Player& p) {
         if (check_path(w, p)) return true;
     }
     if (s.goal_kind != GOAL_NONE) return true;
-    // Nothing left: forgive what went wrong and begin again, from somewhere else; believe in passages that look too high.
+    // Nothing left: forgive what went wrong and begin again from elsewhere; believe in passages that look too high.
     s.despair ^= 1;
     for (uint8_t& failures : s.sector_failures) failures /= 2;
     for (uint8_t& failures : s.edge_failures) failures /= 2;
