@@ -16,7 +16,8 @@ STORY = "Once there was a fox who lived under a hill and liked the rain.\n" * 40
     "arguments",
     [
         ["--help"],
-        ["--record", "out", "--steps", "1", "--sms", "train=1,serve=1,doom=0", "--data", "story.txt", "--tokenizer", "bytes"],
+        ["--record", "out", "--steps", "1", "--sms", "train=1,serve=1,doom=0",
+         "--data", "story.txt", "--tokenizer", "bytes"],
     ],
     ids=["help", "record"],
 )
