@@ -35,22 +35,13 @@ OFA_FUNCTION void draw_view(Block& block, Game& game, const WadBlob& wad, Render
     block.sync();
 }
 
-template <class Block>
-OFA_FUNCTION void draw_status_bar(Block& block, const Game& game, const WadBlob& wad, RenderScratch& s,
-                                  uint8_t* frame) {
+// Patches on the screen: one thread lists them with `place`, all draw them.
+template <class Block, class Place>
+OFA_FUNCTION void draw_placed(Block& block, const Game& game, const WadBlob& wad, RenderScratch& s, uint8_t* frame,
+                              Place place) {
     if (block.leader()) {
         s.n_patches = 0;
-        place_status_bar(s, game, wad);
-    }
-    draw_patches(block, s, wad, frame);
-}
-
-template <class Block>
-OFA_FUNCTION void draw_intermission(Block& block, const Game& game, const WadBlob& wad, RenderScratch& s,
-                                    uint8_t* frame) {
-    if (block.leader()) {
-        s.n_patches = 0;
-        place_intermission(s, game, wad);
+        place(s, game, wad);
     }
     draw_patches(block, s, wad, frame);
 }
@@ -60,19 +51,15 @@ template <class Block>
 OFA_FUNCTION void draw_picture(Block& block, Game& game, const WadBlob& wad, RenderScratch& s, uint8_t* frame) {
     if (game.mode == MODE_LEVEL) {
         draw_view(block, game, wad, s, frame);
-        draw_status_bar(block, game, wad, s, frame);
+        draw_placed(block, game, wad, s, frame, place_status_bar);
     } else {
-        draw_intermission(block, game, wad, s, frame);
+        draw_placed(block, game, wad, s, frame, place_intermission);
     }
 }
 
 template <class Block>
 OFA_FUNCTION void draw_text(Block& block, const Game& game, const WadBlob& wad, RenderScratch& s, uint8_t* frame) {
-    if (block.leader()) {
-        s.n_patches = 0;
-        place_message(s, game, wad);
-    }
-    draw_patches(block, s, wad, frame);
+    draw_placed(block, game, wad, s, frame, place_message);
 }
 
 }  // namespace render
