@@ -72,10 +72,13 @@ def test_bpe_is_the_same_every_time():
 @given(text=TEXTS)
 def test_stream_shows_the_text_and_never_half_a_character(tokenizer, text):
     if tokenizer is PIECES:
-        text = tokenizer.decode(tokenizer.encode(text)).replace("\ufffd", "")
+        text = text.replace("\ufffd", "")
+    tokens = tokenizer.encode(text)
+    if tokenizer is PIECES:  # decoding its ids drops a blank at the start, whatever it was made from
+        text = tokenizer.decode(tokens)
     stream = TextStream(tokenizer)
     shown = ""
-    for token in tokenizer.encode(text):
+    for token in tokens:
         shown += stream.push(token)
         assert text.startswith(shown)
     assert shown == text
