@@ -25,6 +25,7 @@
 #include "ops/norm.h"
 #include "ops/sample.h"
 #include "ops/step.h"
+#include "ops/stream.h"
 
 #include "ofa_dispatch.h"
 

@@ -13,7 +13,7 @@ from ofa_tui.program.ops import OPS
 
 MAX_SMS = 256
 MAX_WAITS = 3
-MAX_OPERANDS = 8
+MAX_OPERANDS = 7
 MAX_GAMES = 16
 NONE_U16 = 0xFFFF
 NONE_U32 = 0xFFFF_FFFF
@@ -56,7 +56,8 @@ TASK = np.dtype(
         ("flags", "u1"),           # per opcode, named in program/ops.py
         ("signal", "u4"),          # counter that grows by one when the task is done, or NONE_U32
         ("tile", "i4", (4,)),      # row0, rows, col0, cols: elements of the output the task owns
-        ("operands", "u2", (8,)),  # indices into the operand table, NONE_U16 where absent
+        ("operands", "u2", (7,)),  # indices into the operand table, NONE_U16 where absent
+        ("lane", "u2"),            # of an owned task: block `lane mod blocks` of the role runs it; else 0
         ("waits", TASK_WAIT, (3,)),
     ]
 )
@@ -74,18 +75,30 @@ OPERAND = np.dtype(
         ("copies", "u1"),      # 1, or 3 for weights in rotation
         ("rotation", "u1"),    # the copy used is (version + rotation) mod copies
         ("dtype", "u1"),       # index into DTYPES
-        ("_pad", "u1", (5,)),
+        ("layout", "u1"),      # index into LAYOUTS
+        ("generation", "u2"),  # of a message: its number in the iteration, and how many there are
+        ("generations", "u2"),
     ]
 )
-DTYPES = ("f4", "bf16", "i4", "u1", "f8", "u8")
+DTYPES = ("f4", "bf16", "i4", "u1", "f8", "u8", "packet")
+"""A packet is one element of a message: an f4 and the u4 tag that says which generation it belongs to,
+iteration * generations + generation + 1 modulo 2^32."""
+LAYOUTS = ("rows", "stream")
+"""rows: row-major with a pitch. stream: blocks of 16 x 16 one after the other, row of blocks by row of blocks; in a
+block the elements in the order in which the lanes of a warp hold the first operand of mma.m16n8k16. Lane l, with
+r = l / 4 and c = 2 (l mod 4), has eight: (r, c), (r, c+1), (r+8, c), (r+8, c+1), and the same 8 columns further on."""
 
 PROGRAM = np.dtype(
     [
         ("tasks", "u8"),
         ("n_tasks", "u4"),
-        ("whole_iterations", "u4"),  # 1: a block changes role only between two iterations
+        ("claims", "u4"),    # index into CLAIMS
     ]
 )
+CLAIMS = ("tickets", "whole", "owned")
+CLAIM_TICKETS, CLAIM_WHOLE, CLAIM_OWNED = range(3)
+"""tickets: any block takes the next task. whole: the same, but a block changes role only between two iterations.
+owned: block `rank` of `n` runs the tasks whose lane mod n is its rank, in queue order; SEAT says who is what."""
 
 MODEL = np.dtype(
     [
@@ -287,6 +300,7 @@ LAUNCH = np.dtype(
         ("doom_status", "u8"),   # DOOM_STATUS [n_games, FRAME_SLOTS]
         ("doom_seats", "u8"),    # DOOM_SEAT [n_games]
         ("doom_wad", "u8"),      # packed WAD blob, or 0
+        ("seats", "u8"),         # SEAT [MAX_SMS]
         ("doom_games", "u8"),    # the engine's own Game structs, n_games * doom_game_bytes()
         ("scratch", "u8"),       # scratch memory of each SM, n_sms * scratch_bytes
         ("scratch_bytes", "u8"),
@@ -305,6 +319,9 @@ SERVE_STATE = np.dtype(
         ("_line1", "u8", (15,)),
         ("random_seed", "u8"),
         ("tokens", "u8"),             # tokens decoded since the launch (the token clock)
+        ("seated", "u8"),             # owned claims: the seats of all tokens before this one are final
+        ("members", "u4"),            # blocks that have a seat; 0: the next one to serve takes the first seat itself
+        ("_seats", "u4"),
         ("next_token_ns", "u8"),      # pacing
         ("input_token", "i4"),        # fed to the model by the current iteration
         ("position", "u4"),           # of the input token: its row of the cache
@@ -321,9 +338,13 @@ SERVE_STATE = np.dtype(
     ]
 )
 
+SEAT = np.dtype([("first_token", "u8"), ("rank", "u4"), ("blocks", "u4")])
+"""One SM's part in the tokens from `first_token` on: block `rank` of `blocks`, or none (blocks = 0). Written by the
+task that opens a token, for the one after it, before it moves SERVE_STATE.seated on."""
+
 STRUCTS: dict[str, np.dtype] = {
     "TaskWait": TASK_WAIT, "Task": TASK, "Operand": OPERAND, "Program": PROGRAM, "Model": MODEL,
     "Optimizer": OPTIMIZER, "Schedule": SCHEDULE, "Data": DATA, "Event": EVENT, "Control": CONTROL,
     "Queue": QUEUE, "SmStatus": SM_STATUS, "Abort": ABORT, "Served": SERVED, "DoomStatus": DOOM_STATUS,
-    "DoomSeat": DOOM_SEAT, "Telemetry": TELEMETRY, "ServeState": SERVE_STATE, "Launch": LAUNCH,
+    "DoomSeat": DOOM_SEAT, "Telemetry": TELEMETRY, "ServeState": SERVE_STATE, "Seat": SEAT, "Launch": LAUNCH,
 }

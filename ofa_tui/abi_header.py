@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ofa_tui import abi
-from ofa_tui.program.ops import ADAMW_DECAY, OPS
+from ofa_tui.program.ops import ADAMW_DECAY, OPS, STATISTICS_TILE
 
 ABI_HEADER = "ofa_abi.h"
 DISPATCH_HEADER = "ofa_dispatch.h"
@@ -34,6 +34,7 @@ _POINTERS = {
     "Launch.counters": "uint64_t*",
     "Launch.queues": "Queue*",
     "Launch.roles": "uint32_t*",
+    "Launch.seats": "Seat*",
     "Launch.control": "const Control*",
     "Launch.telemetry": "Telemetry*",
     "Launch.losses": "float*",
@@ -119,12 +120,15 @@ def abi_header() -> str:
     lines += [
         f"constexpr uint64_t NONE_U64 = {abi.NONE_U64:#x}ull;",
         f"constexpr uint32_t ADAMW_DECAY = {ADAMW_DECAY}u;",
+        f"constexpr uint32_t STATISTICS_TILE = {STATISTICS_TILE}u;",
         "",
         *_numbering("ROLE", abi.ROLES),
         *_numbering("PROGRAM", abi.PROGRAMS),
         *_numbering("CLOCK", abi.CLOCKS),
         *_numbering("ACTION", abi.ACTIONS),
         *_numbering("DTYPE", abi.DTYPES),
+        *_numbering("LAYOUT", abi.LAYOUTS),
+        *_numbering("CLAIM", abi.CLAIMS),
         *_numbering("OPCODE", tuple(op.name for op in OPS)),
     ]
     for name in abi.STRUCTS:

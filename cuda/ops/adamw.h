@@ -66,4 +66,6 @@ OFA_OP void op_adamw_gain(Block& block, const TaskContext& ctx) {
               ctx.operand<float>(3).data, ctx.operand<float>(4).data);
 }
 
+OFA_OP void op_matmul_dw_adamw(Block&, const TaskContext&) {}
+
 }  // namespace ofa

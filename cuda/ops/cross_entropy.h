@@ -55,4 +55,7 @@ OFA_OP void op_cross_entropy_loss(Block& block, const TaskContext& ctx) {
     }
 }
 
+OFA_OP void op_cross_entropy_statistics(Block&, const TaskContext&) {}
+OFA_OP void op_cross_entropy_loss_statistics(Block&, const TaskContext&) {}
+
 }  // namespace ofa

@@ -31,4 +31,6 @@ OFA_OP void op_embed_backward(Block& block, const TaskContext& ctx) {
     }
 }
 
+OFA_OP void op_embed_adamw(Block&, const TaskContext&) {}
+
 }  // namespace ofa

@@ -38,7 +38,7 @@ OFA_INLINE uint32_t choose_role(const Launch& launch, uint32_t sm, uint32_t role
     if (wanted == role || exhausted(launch, role)) return wanted;
     const Program& program = launch.programs[first_program(role)];
     const bool between = load_relaxed(&launch.queues[role].next) % program.n_tasks == 0;
-    return program.whole_iterations == 0 || between ? wanted : role;
+    return program.claims != CLAIM_WHOLE || between ? wanted : role;
 }
 
 OFA_INLINE uint64_t claim_ticket(const Launch& launch, uint32_t sm, uint32_t role) {

@@ -16,7 +16,8 @@ from ofa_tui.program.types import Buffer, ProgramSet
 
 ALIGNMENT = 128
 IMAGE_MAGIC = 0x31474D4941464F
-DTYPES = {"f4": np.float32, "bf16": np.uint16, "i4": np.int32, "u1": np.uint8, "f8": np.float64, "u8": np.uint64}
+DTYPES = {"f4": np.float32, "bf16": np.uint16, "i4": np.int32, "u1": np.uint8, "f8": np.float64, "u8": np.uint64,
+          "packet": np.uint64}
 
 
 class Arena:
@@ -199,7 +200,7 @@ class RunMemory:
             entry = self.arena.offset("launch") + fields["programs"] + index * abi.PROGRAM.itemsize
             self.arena.point(entry + _offsets(abi.PROGRAM)["tasks"], f"tasks/{name}")
             launch["programs"][0, index]["n_tasks"] = len(tasks)
-            launch["programs"][0, index]["whole_iterations"] = int(name == "decode")
+            launch["programs"][0, index]["claims"] = programs.programs[name].claims
 
     def _fill_operands(self) -> None:
         operands = self["operands"]

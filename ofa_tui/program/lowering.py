@@ -1,11 +1,13 @@
 """From a graph of whole matrices to arrays of tasks: tiles, counters, waits.
 
 Waits are not written by hand. Every buffer remembers which counters stand for the rows written so far; a task waits for
-those of the rows it reads, less those that are already implied by the others.
+those of the rows it reads, less those that are already implied by the others. Messages need no waits: who reads one
+looks for its generation.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -15,8 +17,9 @@ from ofa_tui import abi
 from ofa_tui.errors import OfaError
 from ofa_tui.presets import ModelConfig, TrainConfig
 from ofa_tui.program import tiles
-from ofa_tui.program.graph import Graph, Node, model_graph
-from ofa_tui.program.ops import OPCODES, OPS, Access
+from ofa_tui.program.graph import Graph, Node, halves, model_graph
+from ofa_tui.program.ops import FENCE_AFTER, FENCE_BEFORE, OPCODES, OPS, Access
+from ofa_tui.program.targets import Target, target_called
 from ofa_tui.program.tiles import Tiling
 from ofa_tui.program.types import Buffer, ProgramSet, TaskProgram, View
 
@@ -25,24 +28,30 @@ Wait = tuple[int, int, int, int]  # first, count, n, lag
 
 
 def compile_programs(
-    model: ModelConfig, train: TrainConfig, *, games: int = 1, target: str = "host"
+    model: ModelConfig, train: TrainConfig, *, games: int = 1, target: str = "host", storage: str = ""
 ) -> ProgramSet:
     """The four task programs of `model`, trained with `train`, beside `games` Doom games.
 
-    Weights are f4 in three rotating copies. Raises OfaError for a shape that cannot be compiled or an unknown target.
+    `storage` replaces the target's dtype of matrices: the host runs the programs of every target in f4. Raises OfaError
+    for a shape that cannot be compiled or an unknown target.
     """
-    _check(model, train, games, target)
-    tiling = tiles.choose_tiling(model, train)
-    graph = model_graph(model, train, tiling, games)
-    lowering = _Lowering(model, tiling, graph)
+    chosen = target_called(target)
+    if storage:
+        chosen = dataclasses.replace(chosen, storage=storage)
+    _check(model, train, games, chosen)
+    tiling = tiles.choose_tiling(model, train, chosen)
+    graph = model_graph(model, train, tiling, games, chosen)
+    lowering = _Lowering(model, tiling, graph, chosen)
     programs = {name: lowering.program(name) for name in abi.PROGRAMS}
     return ProgramSet(model, train, target, graph.buffers, lowering.views, lowering.counters, programs,
                       list(graph.parameters))
 
 
-def _check(model: ModelConfig, train: TrainConfig, games: int, target: str) -> None:
-    if target != "host":
-        raise OfaError(f"no program can be compiled for target {target!r}; the targets are: host")
+BLOCK = 16
+"""Rows and columns of a block of the stream order."""
+
+
+def _check(model: ModelConfig, train: TrainConfig, games: int, target: Target) -> None:
     sizes = {"layers": model.layers, "width": model.width, "heads": model.heads, "feed_forward": model.feed_forward,
              "context": model.context, "vocab": model.vocab, "batch": train.batch}
     for name, size in sizes.items():
@@ -51,8 +60,21 @@ def _check(model: ModelConfig, train: TrainConfig, games: int, target: str) -> N
     if model.width % model.heads or model.head_dim % 2:
         raise OfaError(f"width {model.width} cannot be divided into {model.heads} heads of an even size; "
                        "change width or heads")
+    if target.streamed_decode:
+        _check_streamed(model, target)
+    if -(-train.batch * model.context // tiles.SM90_TILE[0]) > tiles.MOST_BLOCKS and target.name == "sm90":
+        raise OfaError(f"batch {train.batch} x context {model.context} is more than {tiles.MOST_BLOCKS} blocks of "
+                       f"{tiles.SM90_TILE[0]} rows, the most that a task can wait for; choose a smaller batch")
     if not 0 <= games <= abi.MAX_GAMES:
         raise OfaError(f"{games} Doom games were asked for; choose 0 to {abi.MAX_GAMES}")
+
+
+def _check_streamed(model: ModelConfig, target: Target) -> None:
+    sizes = {"width": model.width, "feed_forward": model.feed_forward, "vocab": model.vocab,
+             "head size": model.head_dim}
+    for name, size in sizes.items():
+        if size % BLOCK:
+            raise OfaError(f"the model's {name} is {size}; for target {target.name} it must be a multiple of {BLOCK}")
 
 
 @dataclass
@@ -73,8 +95,9 @@ class _Counters:
 
 
 class _Lowering:
-    def __init__(self, model: ModelConfig, tiling: Tiling, graph: Graph) -> None:
+    def __init__(self, model: ModelConfig, tiling: Tiling, graph: Graph, target: Target) -> None:
         self.model = model
+        self.target = target
         self.tiling = tiling
         self.graph = graph
         self.views: list[View] = []
@@ -86,8 +109,11 @@ class _Lowering:
         known = _Counters()
         tasks_of = {node.name: self._cut(name, node, known) for node in nodes}
         self._derive_waits(name, nodes, tasks_of, known)
-        ordered = list(_claim_order(nodes, tasks_of, self.tiling.row_block))
-        return TaskProgram(name, self._encode(nodes, ordered), [_label(task) for task in ordered])
+        ordered = list(_claim_order(nodes, tasks_of, self.tiling))
+        claims = abi.CLAIM_TICKETS
+        if name == "decode":
+            claims = abi.CLAIM_OWNED if self.target.streamed_decode else abi.CLAIM_WHOLE
+        return TaskProgram(name, self._encode(nodes, ordered), [_label(task) for task in ordered], claims)
 
     # --- tiles and counters ------------------------------------------------------------------------------------
 
@@ -97,6 +123,8 @@ class _Lowering:
         rows, columns = output.shape if output else (1, 1)
         tasks = []
         counter_of: dict[int, int] = {}
+        if self._passes_messages(node):
+            return [_Task(node, tile, abi.NONE_U32) for tile in self._tiles(node, rows, columns)]
         for tile in self._tiles(node, rows, columns):
             group = self._counter_group(node, tile)
             if group not in counter_of:
@@ -106,6 +134,15 @@ class _Lowering:
             tasks.append(_Task(node, tile, signal))
         return tasks
 
+    def _is_message(self, view: View | None) -> bool:
+        return view is not None and self.graph.buffers[view.buffer].kind == "message"
+
+    def _passes_messages(self, node: Node) -> bool:
+        """Whether all that wait for the node wait for its messages."""
+        accesses = OPS[OPCODES[node.op]].accesses
+        return any("w" in access.mode and self._is_message(view)
+                   for access, view in zip(accesses, node.operands, strict=True))
+
     def _output(self, node: Node) -> Buffer | None:
         """The buffer whose elements the node's tiles divide."""
         slot = OPS[OPCODES[node.op]].output
@@ -113,29 +150,37 @@ class _Lowering:
         return self.graph.buffers[view.buffer] if view else None
 
     def _tiles(self, node: Node, rows: int, columns: int) -> Iterator[Tile]:
-        block, context, head_dim = self.tiling.row_block, self.model.context, self.model.head_dim
+        tiling, context, head_dim = self.tiling, self.model.context, self.model.head_dim
         heads = range(self.model.heads)
         match node.split:
             case "once":
                 yield (node.index, rows, 0, columns)
             case "rows":
-                yield from _grid(rows, block, columns, columns)
+                yield from _grid(rows, tiling.rows_of(node.op), columns, columns)
             case "row_tiles":
-                yield from _grid(rows, block, columns, tiles.column_tile(columns, self.tiling.row_blocks))
+                width = tiling.column_tile(columns)
+                for start in range(0, rows, tiling.wave_rows) if node.wave and tiling.columns_first else ():
+                    turn = range(start, min(start + tiling.wave_rows, rows))
+                    yield from _columns_first(turn, tiling.row_block, columns, width)
+                if not (node.wave and tiling.columns_first):
+                    yield from _grid(rows, tiling.row_block, columns, width)
             case "heads":
                 for row0 in range(0, rows, context):
                     yield from ((row0, context, head * head_dim, head_dim) for head in heads)
             case "weight_tiles":
-                tile_rows, tile_columns = tiles.weight_tile(rows, columns)
+                tile_rows, tile_columns = tiling.weight_tile(rows, columns)
                 yield from _grid(rows, tile_rows, columns, tile_columns)
             case "table_rows":
-                yield from _grid(rows, tiles.table_stripe(rows), columns, columns)
+                yield from _grid(rows, tiling.table_stripe(rows), columns, columns)
             case "stripes":
-                yield from _grid(rows, tiles.adamw_stripe(columns, self.tiling.adamw_elements), columns, columns)
+                yield from _grid(rows, tiling.adamw_stripe(columns), columns, columns)
             case "columns":
-                yield from _grid(rows, rows, columns, tiles.decode_tile(columns, self._depth(node)))
+                yield from _grid(rows, rows, columns, tiling.decode_tile(columns, self._depth(node)))
             case "decode_heads":
                 yield from ((0, 1, head * head_dim, head_dim) for head in heads)
+            case "units":
+                parts = halves(self.model)
+                yield from ((half, parts, head * head_dim, head_dim) for head in heads for half in range(parts))
 
     def _depth(self, node: Node) -> int:
         """Length of the inner products of a decode node."""
@@ -149,7 +194,7 @@ class _Lowering:
             return 0
         if node.split in ("rows", "row_tiles"):
             return tile[0] // self.tiling.row_block
-        return tile[0] // self.tiling.group_rows if node.split == "heads" else 0
+        return tile[0] // (self.model.context * self.tiling.sequences_per_group()) if node.split == "heads" else 0
 
     def _counter(self, program: str, node: Node, group: int, known: _Counters) -> int:
         if node.counter in known.shared:
@@ -182,6 +227,8 @@ class _Lowering:
                     task.waits = ((before, known.produced[before], 1, 1),)
                     continue
                 key = tuple(self._rows(access, view, task.tile) if view else (0, 0) for access, view in operands)
+                if any("r" in access.mode and self._is_message(view) for access, view in operands):
+                    continue
                 if key not in cache:
                     needed = self._needed(node, accesses, key, written)
                     if node.joins:
@@ -190,14 +237,14 @@ class _Lowering:
                 task.waits, ancestors = cache[key]
                 known.ancestors[task.signal] |= ancestors
             for access, view in operands:
-                if view and "w" in access.mode:
+                if view and "w" in access.mode and not self._is_message(view):
                     written[view] = self._completed(access, view, tasks_of[node.name])
 
     def _rows(self, access: Access, view: View, tile: Tile) -> tuple[int, int]:
         """First and end row of the part of `view` that a task with `tile` touches."""
         row0, rows, col0, cols = tile
         match access.region:
-            case "tile" | "rows" | "heads" | "row_head":
+            case "tile" | "rows" | "heads" | "row_head" | "statistics":
                 return row0, row0 + rows
             case "cols":
                 return col0, col0 + cols
@@ -247,16 +294,37 @@ class _Lowering:
     def _encode(self, nodes: list[Node], ordered: list[_Task]) -> np.ndarray:
         tasks = np.zeros(len(ordered), abi.TASK)
         tasks["opcode"] = [OPCODES[task.node.op] for task in ordered]
-        tasks["flags"] = [task.node.flags for task in ordered]
+        tasks["flags"] = [task.node.flags | self._fences(task.node) for task in ordered]
         tasks["signal"] = [task.signal for task in ordered]
         tasks["tile"] = [task.tile for task in ordered] if ordered else np.zeros((0, 4))
         tasks["n_waits"] = [len(task.waits) for task in ordered]
         operands = {node.name: self._operands(node) for node in nodes}
+        if self.target.streamed_decode:
+            tasks["lane"] = [self._lane(task) for task in ordered]
         for row, task in zip(tasks, ordered, strict=True):
             row["operands"] = operands[task.node.name]
             for slot, wait in enumerate(task.waits):
                 row["waits"][slot] = wait
         return tasks
+
+    def _fences(self, node: Node) -> int:
+        if not self.target.copy_engine:
+            return 0
+        copied = [access for access, view in zip(OPS[OPCODES[node.op]].accesses, node.operands, strict=True)
+                  if view and access.copied]
+        before = FENCE_BEFORE if copied else 0
+        return before | (FENCE_AFTER if any("w" in access.mode for access in copied) else 0)
+
+    def _lane(self, task: _Task) -> int:
+        """Neighbouring units and tiles of one weight go to different blocks."""
+        row0, rows, col0, cols = task.tile
+        match task.node.split:
+            case "units":
+                return col0 // cols * rows + row0
+            case "columns":
+                return col0 // tiles.SM90_DECODE_ROWS
+            case _:
+                return 0
 
     def _operands(self, node: Node) -> list[int]:
         indices = [abi.NONE_U16] * abi.MAX_OPERANDS
@@ -275,14 +343,20 @@ def _grid(rows: int, tile_rows: int, columns: int, tile_columns: int) -> Iterato
             yield row0, min(tile_rows, rows - row0), col0, min(tile_columns, columns - col0)
 
 
-def _claim_order(nodes: list[Node], tasks_of: dict[str, list[_Task]], row_block: int) -> Iterator[_Task]:
-    """Node by node, except that the nodes of a wave take turns, row block by row block."""
+def _columns_first(rows: range, tile_rows: int, columns: int, tile_columns: int) -> Iterator[Tile]:
+    for col0 in range(0, columns, tile_columns):
+        for row0 in range(rows.start, rows.stop, tile_rows):
+            yield row0, min(tile_rows, rows.stop - row0), col0, min(tile_columns, columns - col0)
+
+
+def _claim_order(nodes: list[Node], tasks_of: dict[str, list[_Task]], tiling: Tiling) -> Iterator[_Task]:
+    """Node by node, except that the nodes of a wave take turns."""
     position = 0
     while position < len(nodes):
         wave = [nodes[position]]
         while wave[0].wave and position + len(wave) < len(nodes) and nodes[position + len(wave)].wave == wave[0].wave:
             wave.append(nodes[position + len(wave)])
-        keyed = [(task.tile[0] // row_block + depth, depth, task)
+        keyed = [(task.tile[0] // tiling.wave_rows + depth, depth, task)
                  for depth, node in enumerate(wave) for task in tasks_of[node.name]]
         keyed.sort(key=lambda item: item[:2])
         yield from (task for _, _, task in keyed)
@@ -293,4 +367,6 @@ def _label(task: _Task) -> str:
     row0, rows, col0, cols = task.tile
     if task.node.split == "once":
         return task.node.name
+    if task.node.split == "units":
+        return f"{task.node.name} head {col0 // cols} part {row0} of {rows}"
     return f"{task.node.name} rows {row0}-{row0 + rows - 1} columns {col0}-{col0 + cols - 1}"

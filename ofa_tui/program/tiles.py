@@ -1,15 +1,16 @@
 """Tile sizes, chosen by pure functions of the shapes.
 
 A row block is the unit in which the training step's tasks wait for each other: rows r * row_block and on of every
-[BT, ...] activation. It is a multiple or a divisor of the context, so that attention, which owns one sequence and
-one head, joins whole row blocks.
+[BT, ...] activation.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from typing import Protocol
 
 from ofa_tui.presets import ModelConfig, TrainConfig
+from ofa_tui.program.targets import Target
 
 PREFERRED_ROWS = (128, 256)
 """Row blocks between these keep a tile's operands in a core's second-level cache."""
@@ -27,29 +28,117 @@ MOST_ADAMW_TASKS = 30_000
 """They share one counter, whose target is a u2."""
 
 
-@dataclass(frozen=True)
-class Tiling:
-    """The tile choices that shape buffers and counters."""
+class Tiling(Protocol):
+    """The tile choices of one target for one model and batch."""
 
     row_block: int
-    row_blocks: int
-    blocks_joined: int
-    """Row blocks that one sequence spans (1 when a row block holds whole sequences)."""
-    group_rows: int
-    """Rows that share one attention counter: whole sequences and whole row blocks."""
-    adamw_elements: int
+    """Rows that tasks of a training step wait for together."""
+    wave_rows: int
+    """Rows by which the nodes of a wave take turns."""
+    columns_first: bool
+    """In a wave, all rows of a turn for one column tile before the next column tile."""
+
+    def rows_of(self, op: str) -> int:
+        """Rows of a task that owns all columns of its rows."""
+
+    def column_tile(self, columns: int) -> int:
+        """Width of the tiles of a [BT, columns] product."""
+
+    def weight_tile(self, rows: int, columns: int) -> tuple[int, int]:
+        """Tile of a weight's gradient."""
+
+    def table_stripe(self, rows: int) -> int:
+        """Rows of the token table that one task owns."""
+
+    def adamw_stripe(self, columns: int) -> int:
+        """Rows of a weight with `columns` columns that one optimiser task owns."""
+
+    def decode_tile(self, columns: int, depth: int) -> int:
+        """Output columns of a decode task that reads `columns` x `depth` weights in all."""
+
+    def sequences_per_group(self) -> int:
+        """Sequences whose attention tasks share a counter."""
 
 
-def choose_tiling(model: ModelConfig, train: TrainConfig) -> Tiling:
-    rows = train.batch * model.context
-    block = row_block(train.batch, model.context)
-    return Tiling(
-        row_block=block,
-        row_blocks=rows // block,
-        blocks_joined=max(1, model.context // block),
-        group_rows=max(block, model.context),
-        adamw_elements=max(ADAMW_ELEMENTS, -(-model.parameter_count() // MOST_ADAMW_TASKS)),
-    )
+def choose_tiling(model: ModelConfig, train: TrainConfig, target: Target) -> Tiling:
+    return Sm90Tiling(model, train) if target.name == "sm90" else HostTiling(model, train)
+
+
+class HostTiling:
+    """Tiles that fit a core's caches; a row block is a multiple or a divisor of the context."""
+
+    columns_first = False
+
+    def __init__(self, model: ModelConfig, train: TrainConfig) -> None:
+        self.row_block = self.wave_rows = row_block(train.batch, model.context)
+        self._blocks = train.batch * model.context // self.row_block
+        self._sequences = max(1, self.row_block // model.context)
+        self._adamw_elements = max(ADAMW_ELEMENTS, -(-model.parameter_count() // MOST_ADAMW_TASKS))
+
+    def rows_of(self, op: str) -> int:
+        return self.row_block
+
+    def column_tile(self, columns: int) -> int:
+        return column_tile(columns, self._blocks)
+
+    def weight_tile(self, rows: int, columns: int) -> tuple[int, int]:
+        return weight_tile(rows, columns)
+
+    def table_stripe(self, rows: int) -> int:
+        return table_stripe(rows)
+
+    def adamw_stripe(self, columns: int) -> int:
+        return adamw_stripe(columns, self._adamw_elements)
+
+    def decode_tile(self, columns: int, depth: int) -> int:
+        return decode_tile(columns, depth)
+
+    def sequences_per_group(self) -> int:
+        return self._sequences
+
+
+SM90_TILE = (128, 256)
+"""Rows and columns of a tile of a product: two warpgroups of 64 x 256 sums in registers."""
+SM90_ROWS = {"norm": 32, "norm_backward": 32, "embed": 32}
+SM90_LOGIT_ROWS = 8
+"""Rows of a cross-entropy task: a row of logits is 100 KB in model-s."""
+SM90_WAVE_BLOCKS = 8
+"""Row blocks whose logits are complete before their cross-entropy: the head's product is faster the more rows share a
+weight tile, and the longest tasks of a step, the gradient of its input, should start early."""
+SM90_DECODE_ROWS = 32
+"""Weight rows of a streamed task: two 16-row operands of mma.m16n8k16, 48 KiB of model-s."""
+
+
+class Sm90Tiling:
+    """Tiles of 128 x 256; sequences may begin inside a row block."""
+
+    columns_first = True
+
+    def __init__(self, model: ModelConfig, train: TrainConfig) -> None:
+        self._rows = train.batch * model.context
+        self.row_block = SM90_TILE[0]
+        self.wave_rows = SM90_WAVE_BLOCKS * self.row_block
+
+    def rows_of(self, op: str) -> int:
+        return math.gcd(self._rows, SM90_ROWS.get(op, SM90_LOGIT_ROWS))
+
+    def column_tile(self, columns: int) -> int:
+        return min(columns, SM90_TILE[1])
+
+    def weight_tile(self, rows: int, columns: int) -> tuple[int, int]:
+        return min(rows, SM90_TILE[0]), min(columns, SM90_TILE[1])
+
+    def table_stripe(self, rows: int) -> int:
+        return min(rows, SM90_TILE[0])
+
+    def adamw_stripe(self, columns: int) -> int:
+        raise AssertionError("weights are updated where their gradient is made")
+
+    def decode_tile(self, columns: int, depth: int) -> int:
+        return min(columns, SM90_DECODE_ROWS)
+
+    def sequences_per_group(self) -> int:
+        return 1
 
 
 def row_block(batch: int, context: int) -> int:

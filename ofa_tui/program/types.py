@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ofa_tui import abi
 from ofa_tui.presets import ModelConfig, TrainConfig
 
 
@@ -16,16 +17,25 @@ class Buffer:
     name: str
     shape: tuple[int, int]
     dtype: str  # a name in abi.DTYPES
-    kind: str  # "weight", "moment", "gradient", "activation", "cache"
+    kind: str  # "weight", "master", "moment", "gradient", "activation", "cache", "message"
     copies: int = 1
+    layout: str = "rows"
+    """A name in abi.LAYOUTS: where element (r, c) lies."""
+    generations: int = 1
+    """Times that an iteration writes a message buffer. Elements of a message carry the number of their generation,
+    iteration * generations + generation; who reads one waits until all elements it reads have that number."""
 
 
 @dataclass(frozen=True)
 class View:
-    """An operand before it has an address: the whole of `buffer`, read or written at version + `rotation`."""
+    """An operand before it has an address: the whole of `buffer`, read or written at version + `rotation`.
+
+    Of a message buffer: the message of number `generation` in the iteration.
+    """
 
     buffer: str
     rotation: int = 0
+    generation: int = 0
 
 
 @dataclass
@@ -35,6 +45,8 @@ class TaskProgram:
     name: str  # one of abi.PROGRAMS
     tasks: np.ndarray
     labels: list[str] = field(default_factory=list)
+    claims: int = abi.CLAIM_TICKETS
+    """How blocks come by its tasks, a number in abi.CLAIMS."""
 
 
 @dataclass
@@ -49,4 +61,5 @@ class ProgramSet:
     counters: list[str]  # a name for each counter
     programs: dict[str, TaskProgram]
     parameters: list[str] = field(default_factory=list)
-    """Names of the weight buffers, in a fixed order; their gradients are "<name>.grad", moments "<name>.m", ".v"."""
+    """Names of the weight buffers, in a fixed order. Moments are "<name>.m", ".v"; gradients, where they are stored,
+    "<name>.grad"; on targets with masters the f4 weight is "<name>.master", its stream order "<name>.stream"."""

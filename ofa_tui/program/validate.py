@@ -65,7 +65,7 @@ def validate(programs: ProgramSet) -> Report:
     accesses: dict[str, Accesses] = {}
     for name, program in programs.programs.items():
         accesses[name] = list_accesses(programs, program)
-        _check_opcodes(program)
+        _check_opcodes(programs.target, program)
         if name == "doom":
             _check_games(program)
         order = Order(programs, program, max(1, iterations))
@@ -96,12 +96,12 @@ def _check_tables(programs: ProgramSet) -> None:
             raise ProgramError("table", f"operand {view.buffer!r} has rotation {view.rotation} of {copies} copies")
 
 
-def _check_opcodes(program: TaskProgram) -> None:
+def _check_opcodes(target: str, program: TaskProgram) -> None:
     """Opcodes that belong to one program stand in no other, and those it has exactly once are there, in their place."""
     opcodes = program.tasks["opcode"]
     for opcode, op in enumerate(OPS):
         found = np.flatnonzero(opcodes == opcode)
-        if op.program not in ("", program.name):
+        if op.program not in ("", program.name) or op.target not in ("", target):
             if len(found):
                 label = task_label(program, int(found[0]))
                 raise ProgramError("control", f"{program.name}: {label} is a {op.name}, which only the program "
