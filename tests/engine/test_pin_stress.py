@@ -23,7 +23,6 @@ CHANGES = {
     "no second look": ("", SERVE, "if (newest <= version + 1) return version;", "if (newest != 0) return version;"),
     "two behind is taken as good": ("", SERVE, "newest <= version + 1", "newest <= version + 2"),
     "publish waits for one less": ("", STEP, WAIT, WAIT.replace("step", "step - 1")),
-    "publish does not wait": ("", STEP, WAIT, WAIT.replace("step", "0")),
     "the publication is a plain store": (
         "thread", STEP, "exchange_seq_cst(&launch.serve->published", "store_relaxed(&launch.serve->published"),
     "letting go is a plain store": (
