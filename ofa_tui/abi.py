@@ -322,9 +322,9 @@ SERVE_STATE = np.dtype(
         ("random_seed", "u8"),
         ("tokens", "u8"),             # tokens decoded so far (the token clock)
         ("story", "u8"),
-        ("seated", "u8"),             # owned claims: the seats of all tokens before this one are final
+        ("opened", "u8"),             # owned claims: the tokens before this one are open, or done
         ("members", "u4"),            # blocks that have a seat; 0: the next one to serve takes the first seat itself
-        ("_seats", "u4"),
+        ("seats_asked", "u4"),        # 1: a block asks for a seat, or the role table has changed
         ("next_token_ns", "u8"),      # pacing
         ("input_token", "i4"),        # fed to the model by the current iteration
         ("position", "u4"),           # of the input token: its row of the cache
@@ -340,8 +340,8 @@ SERVE_STATE = np.dtype(
 )
 
 SEAT = np.dtype([("first_token", "u8"), ("rank", "u4"), ("blocks", "u4")])
-"""One SM's part in the tokens from `first_token` on: block `rank` of `blocks`, or none (blocks = 0). Written by the
-task that opens a token, for the one after it, before it moves SERVE_STATE.seated on."""
+"""One SM's part in the tokens from `first_token` on: block `rank` of `blocks`, or none (blocks = 0); other values of
+`blocks` and who writes what: cuda/sched/seats.h. Written by the task that opens a token, for the one after it."""
 
 STRUCTS: dict[str, np.dtype] = {
     "TaskWait": TASK_WAIT, "Task": TASK, "Operand": OPERAND, "Program": PROGRAM, "Model": MODEL,
