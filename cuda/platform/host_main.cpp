@@ -1,7 +1,7 @@
 // Runs a launch that Python saved to a file, as a program of its own: the form in which a sanitizer can watch it.
 //
 // File: u8 magic, n_pointers, launch_offset, image_bytes; n_pointers pairs (u8 offset of a pointer, u8 offset of what
-// it points to); the image. Written by ofa_tui/engine/memory.py.
+// it points to); the image. Written by ofa_tui/engine/arena.py.
 
 #include "megakernel.cu"
 
@@ -73,8 +73,8 @@ int main(int argc, char** argv) {
     printf("steps %llu tokens %llu frames %llu abort %u\n", (unsigned long long)telemetry->steps_done,
            (unsigned long long)telemetry->tokens_served, (unsigned long long)telemetry->frames[0],
            telemetry->abort.code);
-    for (uint64_t step = 0; step < telemetry->steps_done; ++step)
-        printf("loss %.9g\n", double(launch->losses[step]));
+    for (uint64_t row = 0; row < telemetry->steps_done - launch->schedule.first_step; ++row)
+        printf("loss %.9g\n", double(launch->losses[row]));
     const bool failed = error != 0 || telemetry->abort.code != 0;
     free(image);
     return failed ? 1 : 0;
