@@ -14,7 +14,7 @@ from ofa_tui import abi
 from ofa_tui.errors import OfaError
 from ofa_tui.program.ops import ADAMW_DECAY, FENCE_AFTER, FENCE_BEFORE, OPS, STATISTICS_TILE, Access, Op
 from ofa_tui.program.targets import TARGETS
-from ofa_tui.program.types import ProgramSet, TaskProgram
+from ofa_tui.program.types import ProgramSet, TaskProgram, View
 
 ALLOWED_FLAGS = {"adamw": ADAMW_DECAY, "matmul_dw_adamw": ADAMW_DECAY, "embed_adamw": ADAMW_DECAY}
 FENCES = FENCE_BEFORE | FENCE_AFTER
@@ -67,13 +67,17 @@ def describe_region(buffer: str, rows: np.ndarray, columns: np.ndarray) -> str:
     return f"{buffer} rows {rows[0]}-{rows[1] - 1} columns {columns[0]}-{columns[1] - 1}"
 
 
+def describe_view(programs: ProgramSet, view: View) -> str:
+    if programs.buffers[view.buffer].kind == "message":
+        return f"message {view.generation} of {view.buffer}"
+    return f"{view.buffer} at version +{view.rotation}" if view.rotation else view.buffer
+
+
 def describe_access(programs: ProgramSet, program: TaskProgram, accesses: Accesses, at: int) -> str:
     """Region and operand of rectangle `at`."""
     view = programs.views[int(accesses.view[at])]
     operand = OPS[int(program.tasks["opcode"][accesses.task[at]])].accesses[int(accesses.slot[at])].name
-    named = view.buffer
-    if programs.buffers[view.buffer].kind == "message":
-        named += f", message {view.generation},"
+    named = describe_view(programs, view)
     return f"{describe_region(named, accesses.rows[at], accesses.columns[at])} (operand {operand})"
 
 
@@ -119,8 +123,6 @@ def _check_fields(programs: ProgramSet, program: TaskProgram) -> None:
     flags = np.array([ALLOWED_FLAGS.get(op.name, 0) | everywhere for op in OPS], np.uint8)
     refuse_any(program, (tasks["flags"] & ~flags[tasks["opcode"]]) != 0, "flags",
                "has a flag that its opcode does not know")
-    refuse_any(program, (tasks["lane"] != 0) & (program.claims != abi.CLAIM_OWNED), "lane",
-               "has a lane, but whoever comes first may claim it")
     used = tasks["operands"] != abi.NONE_U16
     slots = np.zeros((len(OPS), abi.MAX_OPERANDS), bool)
     needed = slots.copy()

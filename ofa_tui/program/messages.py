@@ -156,7 +156,7 @@ class MessageCheck:
         unread = np.argwhere((self._writer >= 0) & ~read)
         if len(unread):
             generation, row, column = unread[0]
-            name = f"{self._buffer}, message {self._generations[generation]},"
+            name = f"message {self._generations[generation]} of {self._buffer}"
             region = describe_region(name, self._row_edges[row : row + 2], self._column_edges[column : column + 2])
             self._refuse("unread", f"{{}} writes {region}, which no task reads", int(self._writer[tuple(unread[0])]))
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from ofa_tui import abi
 from ofa_tui.presets import ModelConfig, TrainConfig
-from ofa_tui.program.accesses import ALLOWED_FLAGS, ProgramError, task_label
+from ofa_tui.program.accesses import Accesses, ProgramError, describe_view, task_label
 from ofa_tui.program.ops import ADAMW_DECAY, OPCODES, OPS, STATISTICS_TILE
 from ofa_tui.program.targets import TARGETS
-from ofa_tui.program.types import Buffer, ProgramSet, TaskProgram
+from ofa_tui.program.types import Buffer, ProgramSet, TaskProgram, View
 
 STORAGE = "storage"
 """Stands for the dtype in which the programs keep their matrices: the target's, or f4."""
@@ -173,7 +173,6 @@ def check_classes(programs: ProgramSet) -> None:
                 if cls.dtype == STORAGE:
                     storage = {buffer.dtype}
             _check_relatives(programs, program, label, op, dict(operands))
-        _check_decay(programs, program)
 
 
 def _check_relatives(
@@ -194,19 +193,36 @@ def _check_relatives(
                                f"parameter {parameter.name} it must be {parameter.name + ending}", (label,))
 
 
-def _check_decay(programs: ProgramSet, program: TaskProgram) -> None:
-    """All of a parameter decays, or nothing of it."""
-    first: dict[str, int] = {}
-    slots = {index: [c.name for c in contracts(op.name)].index(RELATIVES[op.name][0])
-             for index, op in enumerate(OPS) if op.name in ALLOWED_FLAGS}
-    for task in np.flatnonzero(np.isin(program.tasks["opcode"], list(slots))).tolist():
-        row = program.tasks[task]
-        parameter = programs.views[row["operands"][slots[int(row["opcode"])]]].buffer
-        other = first.setdefault(parameter, task)
-        if (row["flags"] ^ program.tasks["flags"][other]) & ADAMW_DECAY:
-            label, before = task_label(program, task), task_label(program, other)
-            raise ProgramError("flags", f"{program.name}: {before} and {label} update {parameter}, one of them with "
-                               "weight decay and one without", (before, label))
+def check_operations(programs: ProgramSet, program: TaskProgram, accesses: Accesses) -> None:
+    """Tasks that divide an output among them do the same with the same operands. Raises ProgramError."""
+    tasks = program.tasks
+    does = np.column_stack([tasks["opcode"], tasks["flags"] & ADAMW_DECAY, tasks["operands"]])
+    operation = np.unique(does, axis=0, return_inverse=True)[1].reshape(-1)
+    outputs: dict[tuple[View, bool], int] = {}
+    at = np.flatnonzero(accesses.writes)
+    for view, update, number in np.unique(
+        np.column_stack([accesses.view[at], accesses.reads[at], operation[accesses.task[at]]]), axis=0
+    ).tolist():
+        other = outputs.setdefault((programs.views[view], bool(update)), number)
+        if other != number:
+            one, two = (int(np.argmax(operation == known)) for known in sorted((other, number)))
+            labels = task_label(program, one), task_label(program, two)
+            raise ProgramError("operation", f"{program.name}: {labels[0]} and {labels[1]} write parts of "
+                               f"{describe_view(programs, programs.views[view])}, but "
+                               f"{_difference(programs, program, one, two)}", labels)
+
+
+def _difference(programs: ProgramSet, program: TaskProgram, one: int, two: int) -> str:
+    tasks = program.tasks
+    op, other = (OPS[int(tasks["opcode"][task])] for task in (one, two))
+    if op != other:
+        return f"one is a {op.name} and the other a {other.name}"
+    for access, indices in zip(op.accesses, tasks["operands"][[one, two]].T.tolist(), strict=False):
+        if indices[0] != indices[1]:
+            first, second = ("nothing" if index == abi.NONE_U16 else describe_view(programs, programs.views[index])
+                             for index in indices)
+            return f"operand {access.name} of the one is {first}, of the other {second}"
+    return "only one of them with weight decay"
 
 
 def check_parameters(programs: ProgramSet) -> None:

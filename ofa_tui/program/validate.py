@@ -5,13 +5,15 @@ What is shown for each program, for any number of blocks that claim its tasks in
 1. every index is in range, every operand has its opcode's shape, kind and dtype, every tile lies inside its operands
    (`accesses`, `operands`);
 2. every wait joins all signals of its counters, every packet that is waited for is written, and both come from tasks
-   earlier in the same queue: no schedule can deadlock (`order`, `messages`);
+   earlier in the same queue: no schedule can deadlock (`order`, `messages`); owned tasks have lanes by which blocks
+   find them, and each block passes on what it has stored before an iteration ends (`lanes`);
 3. no counter mixes two iterations and no two generations of a message share a tag; the tasks that open and end an
    iteration, and the others that a program has exactly once, are there and in their place, and an iteration ends before
    the next one opens;
 4. every written buffer is written exactly once per iteration, without gap or overlap, and any two accesses to the same
-   elements of which one writes are ordered, in one iteration and from one to the next ones (`hazards`); a message is
-   overwritten only after all its readers (`messages`);
+   elements of which one writes are ordered, in one iteration and from one to the next ones, by counters or in one block
+   where it is more than a message that is handed over (`hazards`); a message is overwritten only after all its readers
+   (`messages`);
 5. programs share only what they may: train and sweep take turns as wholes, and what outlives an iteration is written by
    one of them; all else reads nothing but rotating weights, of the version that is complete, and decode only between
    pinning a version and letting it go; steps write each next version whole;
@@ -20,18 +22,23 @@ What is shown for each program, for any number of blocks that claim its tasks in
    more shared memory than there is, or copies what the engine cannot (`resources`);
 8. doom plays each game once per iteration, one tic after the other.
 
-Assumed of the engine: claim order is queue order, and a block runs its tasks one after the other; weights that are
-loaded ahead of a task's waits are loaded after the opening task has pinned them. `wait_for_schedule`: step_begin of
-step s starts after the end of every sweep batch that the schedule puts before it, sweep_begin after that of every step
-and batch before it; with 3 and 5, any access of a step and any of a batch are then in order.
+Assumed of the engine:
 
-Assumed of the bodies: a task touches what its opcode's regions say, and has read all its inputs before the last of its
-packets is written; an element of a message is read before the same task overwrites it; what one token has stored the
-next one sees, also on blocks that have changed seats. Packets that nobody rewrites for 2^32 / generations iterations
-are not looked for again.
+- claim order is queue order, and a block runs its tasks one after the other;
+- `wait_for_schedule`: step_begin of step s starts after the end of every sweep batch that the schedule puts before it,
+  sweep_begin after that of every step and batch before it; with 3 and 5, any access of a step and any of a batch are
+  then in order;
+- `wait_for_opening`: an owned task starts, and loads weights ahead of its inputs, after the first task of its iteration
+  has opened it.
 
-Not shown: that the tasks compute the model; an operand may be another buffer of the same kind, shape and place in the
-order.
+Assumed of the bodies:
+
+- a task touches what its opcode's regions say, and has read its inputs before the last of its packets is written;
+- an element of a message is read before the same task overwrites it;
+- packets that nobody rewrites for 2^32 / generations iterations are not looked for again.
+
+Not shown: that the tasks compute the model. All tasks that make a buffer do the same with the same operands
+(`operands`), but these may be other buffers of the same kind, shape and place in the order.
 """
 
 from __future__ import annotations
@@ -45,7 +52,8 @@ from ofa_tui import abi
 from ofa_tui.program.accesses import GAME_OP, Accesses, ProgramError, describe_access, list_accesses, task_label
 from ofa_tui.program.fences import check_fences
 from ofa_tui.program.hazards import check_buffers
-from ofa_tui.program.operands import check_classes, check_extents, check_parameters
+from ofa_tui.program.lanes import check_lanes
+from ofa_tui.program.operands import check_classes, check_extents, check_operations, check_parameters
 from ofa_tui.program.ops import OPCODES, OPS
 from ofa_tui.program.order import Order
 from ofa_tui.program.pin_model import PinReport, check_pin_protocol, kernel_protocol
@@ -116,6 +124,7 @@ def validate(programs: ProgramSet) -> Report:
         pairs[name] = check_buffers(programs, order, accesses[name])
         check_extents(programs, program)
         order.check_iterations_apart()
+        check_lanes(programs, program)
         if name == "decode":
             pinned = _check_pins(programs, order, accesses[name])
         if name == "doom":
@@ -125,15 +134,17 @@ def validate(programs: ProgramSet) -> Report:
     _check_counters_apart(programs)
     _check_sharing(programs, accesses)
     _check_versions(programs, accesses)
-    pin = _prove_pins(iterations)
+    pins = [_prove_pins(copies) for copies in sorted({b.copies for b in programs.buffers.values() if b.copies > 1})]
     check_parameters(programs)
     check_classes(programs)
+    for name, program in programs.programs.items():
+        check_operations(programs, program, accesses[name])
     fences, shared_bytes = check_fences(programs, accesses), check_resources(programs, accesses)
     return Report({
         name: ProgramReport(len(order.program.tasks), order.edges, order.messages, len(accesses[name].task),
                             pairs[name], fences[name], shared_bytes[name])
         for name, order in orders.items()
-    }, pinned, pin)
+    }, pinned, PinReport(sum(pin.states for pin in pins), sum(pin.transitions for pin in pins)))
 
 
 def _check_tables(programs: ProgramSet) -> None:
@@ -348,4 +359,5 @@ def _version_fault(buffer: Buffer, rotation: int, program: str, writes: bool, co
 
 @cache
 def _prove_pins(copies: int) -> PinReport:
+    """The kernel's pin protocol with so many copies of the weights. Raises ProgramError."""
     return check_pin_protocol(kernel_protocol(copies))
