@@ -39,15 +39,22 @@ uint8_t* load_image(const char* path, uint64_t* launch_offset) {
     return image;
 }
 
+// A run, and the counts at which it has made some tokens and frames.
+struct Run {
+    const ofa::Launch* launch;
+    uint64_t tokens, frames;
+};
+
 // Asks the run to stop once training is over and tokens and frames have been made too.
 void* stop_when_done(void* argument) {
-    const ofa::Launch* launch = static_cast<const ofa::Launch*>(argument);
+    const Run& run = *static_cast<const Run*>(argument);
+    const ofa::Launch* launch = run.launch;
     const ofa::Telemetry* telemetry = launch->telemetry;
     const bool serves = launch->n_sms > 1;
     for (;;) {
         const bool trained = ofa::load_acquire(&telemetry->finished) != 0;
-        const bool served = !serves || ofa::load_acquire(&telemetry->tokens_served) >= 8;
-        const bool drawn = launch->n_games == 0 || ofa::load_acquire(&telemetry->frames[0]) >= 3;
+        const bool served = !serves || ofa::load_acquire(&telemetry->tokens_served) >= run.tokens;
+        const bool drawn = launch->n_games == 0 || ofa::load_acquire(&telemetry->frames[0]) >= run.frames;
         if ((trained && served && drawn) || ofa::load_acquire(&telemetry->abort.code) != 0) break;
         ofa::sleep_ns(1000000);
     }
@@ -65,8 +72,9 @@ int main(int argc, char** argv) {
         return 2;
     }
     ofa::Launch* launch = reinterpret_cast<ofa::Launch*>(image + launch_offset);
+    Run run = {launch, launch->telemetry->tokens_served + 8, launch->telemetry->frames[0] + 3};
     pthread_t stopper;
-    if (pthread_create(&stopper, nullptr, stop_when_done, launch) != 0) return 2;
+    if (pthread_create(&stopper, nullptr, stop_when_done, &run) != 0) return 2;
     const int error = ofa_run(launch);
     pthread_join(stopper, nullptr);
     const ofa::Telemetry* telemetry = launch->telemetry;
