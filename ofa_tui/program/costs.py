@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import math
+import random
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -146,6 +147,16 @@ def task_durations(costs: Costs, program: TaskProgram, works: list[Work], ghz: f
         rows.append(known[key])
     body, shared, ahead = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
     return Durations(body, shared, ahead)
+
+
+def spread_out(durations: Durations, spread: float, seed: int = 0) -> Durations:
+    """Durations that differ from the given ones by up to `spread` of each, evenly distributed: no two tasks take
+    exactly as long on a machine."""
+    chance = random.Random(seed)
+    factors = [1 + chance.uniform(-spread, spread) for _ in durations.body_ns]
+    scaled = ([value * factor for value, factor in zip(column, factors, strict=True)]
+              for column in (durations.body_ns, durations.shared_bytes, durations.ahead_ns))
+    return Durations(*scaled)
 
 
 def moved_bytes(costs: Costs, op: str, work: Work) -> float:

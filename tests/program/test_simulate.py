@@ -21,7 +21,7 @@ from ofa_tui.program.analysis import (
     solo_ns,
     work_bound,
 )
-from ofa_tui.program.costs import DEFAULT_FILES, Durations, load_costs
+from ofa_tui.program.costs import DEFAULT_FILES, Durations, load_costs, spread_out
 from ofa_tui.program.draw import write_trace
 from ofa_tui.program.joins import Joins, program_joins, without
 from ofa_tui.program.lowering import compile_programs
@@ -210,6 +210,15 @@ def scenario_of(target, name, sms, costs="", **options):
     return programs, make_scenario(programs, name, table, 1.5, machine_of(table, sms, 1), **options)
 
 
+def test_spread_durations_stay_within_the_spread_and_repeat():
+    durations = lasting(*range(100, 600), ahead_ns=50)
+    spread = spread_out(durations, 0.1)
+    assert spread == spread_out(durations, 0.1) and spread != durations
+    ratios = np.array(spread.body_ns) / np.array(durations.body_ns)
+    assert 0.9 <= ratios.min() < 0.95 and 1.05 < ratios.max() <= 1.1
+    assert np.array(spread.ahead_ns) / 50 == pytest.approx(ratios)
+
+
 @pytest.mark.parametrize("target", ["host", "sm90"])
 @pytest.mark.parametrize("name", abi.PROGRAMS)
 @pytest.mark.parametrize("sms", [1, 5, 40])
@@ -324,7 +333,7 @@ def test_the_clock_goes_through_both_of_its_points_and_not_above_its_limit():
 @pytest.mark.parametrize(
     "arguments",
     [["--target", "host"], ["--program", "decode"], ["--program", "sweep", "--sms", "3"],
-     ["--only", "matrix", "--look-ahead", "0"], ["--steps", "1", "--program", "doom"]],
+     ["--only", "matrix", "--look-ahead", "0", "--spread", "5"], ["--steps", "1", "--program", "doom"]],
 )
 def test_every_program_is_reported(arguments, capsys, tmp_path):
     assert main(["program", "simulate", "--preset", "tiny", "--trace", str(tmp_path / "t.json"), *arguments]) == 0
@@ -335,6 +344,7 @@ def test_every_program_is_reported(arguments, capsys, tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [["--sms", "0"], ["--steps", "0"], ["--look-ahead", "-1"], ["--ghz", "nan"],
+                                       ["--spread", "200"],
                                        ["--costs", "nothing.toml"], ["--trace", "/nowhere/trace.json"]])
 def test_bad_options_are_one_sentence(arguments, capsys):
     assert main(["program", "simulate", "--preset", "tiny", *arguments]) == 2
