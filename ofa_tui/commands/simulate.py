@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     chosen = preset(args.preset)
     sms = args.sms if args.sms is not None else _usual_sms(chosen, args.target, args.program)
     _check("--sms", sms, 1, abi.MAX_SMS)
-    _check("--steps", args.steps, 1, 100)
+    _check("--steps", args.steps, 1, 30)
     _check("--look-ahead", args.look_ahead, 0, 100)
     _check("--spread", args.spread, 0, 100)
     costs = load_costs(args.costs or DEFAULT_FILES[args.target], args.set)
