@@ -288,7 +288,7 @@ def _value(where: str, kind: str, value: object) -> object:
         return value
     if kind.startswith("tuple") and isinstance(value, list) and value and all(map(_is_figure, value)):
         return tuple(value)
-    wanted = {"str": "a text", "float": f"a number from 0 to {MOST:g}"}.get(kind, f"a list of numbers from 0 to {MOST:g}")
+    wanted = "a text" if kind == "str" else f"{'a number' if kind == 'float' else 'a list of numbers'} from 0 to {MOST:g}"
     raise OfaError(f"{where} is {value!r}; it has to be {wanted}")
 
 

@@ -303,7 +303,8 @@ def test_a_trace_has_every_task_and_no_two_slices_at_once(tmp_path):
     [("tasks.attention.flop_per_clk=-1", "from 0 to"), ("tasks.attention.colour=1", "means nothing"),
      ("tasks.attention.memory=\"disk\"", "shared"), ("tasks.nothing.fixed_clk=1", "changes nothing"),
      ("fixed_clk=1", "changes nothing"), ("memory.cache_gb_s=0", "above 0"), ("tile.depth=0", "above 0"),
-     ("tasks.norm.fixed_us=1e300", "from 0 to"), ("tasks.norm.source=guessed", "begin with"), ("clock.sms=[1]", "as many"),
+     ("tasks.norm.fixed_us=1e300", "from 0 to"),
+     ("tasks.norm.source=guessed", "begin with"), ("clock.sms=[1]", "as many"),
      ("memory.tasks=[8, 1]", "as many"), ("handoff.claim_ns=true", "a number"), ("memory.gb_s=3", "a list"),
      ("tasks.norm.elements_of=\"logits\"", "none of the task's operands")],
 )
