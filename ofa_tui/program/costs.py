@@ -288,8 +288,9 @@ def _value(where: str, kind: str, value: object) -> object:
         return value
     if kind.startswith("tuple") and isinstance(value, list) and value and all(map(_is_figure, value)):
         return tuple(value)
-    wanted = "a text" if kind == "str" else f"{'a number' if kind == 'float' else 'a list of numbers'} from 0 to {MOST:g}"
-    raise OfaError(f"{where} is {value!r}; it has to be {wanted}")
+    wanted = {"str": "a text", "float": "a number"}.get(kind, "a list of numbers")
+    span = "" if kind == "str" else f" from 0 to {MOST:g}"
+    raise OfaError(f"{where} is {value!r}; it has to be {wanted}{span}")
 
 
 def _is_figure(value: object) -> bool:
