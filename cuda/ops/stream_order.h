@@ -21,7 +21,9 @@ struct Streamed {
     int64_t rows;
     int64_t cols;
 
-    OFA_INLINE T& at(int64_t r, int64_t c) const { return data[stream_index(uint64_t(r), uint64_t(c), uint64_t(cols))]; }
+    OFA_INLINE T& at(int64_t r, int64_t c) const {
+        return data[stream_index(uint64_t(r), uint64_t(c), uint64_t(cols))];
+    }
 };
 
 template <class T>

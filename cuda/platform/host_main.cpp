@@ -66,13 +66,15 @@ void* stop_when_done(void* argument) {
 
 int main(int argc, char** argv) {
     uint64_t launch_offset = 0;
-    uint8_t* image = argc == 2 ? load_image(argv[1], &launch_offset) : nullptr;
+    uint8_t* image = argc == 2 || argc == 4 ? load_image(argv[1], &launch_offset) : nullptr;
     if (!image) {
-        fprintf(stderr, "usage: %s IMAGE, a readable launch image\n", argv[0]);
+        fprintf(stderr, "usage: %s IMAGE [TOKENS FRAMES], a launch image and how many to make at least\n", argv[0]);
         return 2;
     }
     ofa::Launch* launch = reinterpret_cast<ofa::Launch*>(image + launch_offset);
-    Run run = {launch, launch->telemetry->tokens_served + 8, launch->telemetry->frames[0] + 3};
+    const uint64_t tokens = argc == 4 ? strtoull(argv[2], nullptr, 10) : 8;
+    const uint64_t frames = argc == 4 ? strtoull(argv[3], nullptr, 10) : 3;
+    Run run = {launch, launch->telemetry->tokens_served + tokens, launch->telemetry->frames[0] + frames};
     pthread_t stopper;
     if (pthread_create(&stopper, nullptr, stop_when_done, &run) != 0) return 2;
     const int error = ofa_run(launch);

@@ -1,11 +1,11 @@
-// Owned tasks: block `rank` of the `blocks` that share a token runs the tasks whose lane modulo `blocks` is its rank, in
-// queue order. So a block knows its tasks before their inputs exist.
+// Owned tasks: block `rank` of the `blocks` that share a token runs the tasks whose lane modulo `blocks` is its rank,
+// in queue order. So a block knows its tasks before their inputs exist.
 //
 // Launch.seats says who is what. The block of an SM that begins to serve asks for a seat. The task that opens a token
 // seats those who ask, and lets go whose role has changed, from the next token on. Seats stand for two tokens at least:
-// a block reads its own while it works on a token, a new one as late as in its first token, and who opens the token after
-// that has waited for both. All blocks have a task that signals before a token is sampled (most_seats), so that whatever
-// they did in a token is seen by whoever opens the next one, and by those who see that it is open.
+// a block reads its own while it works on a token, a new one as late as in its first token, and who opens the token
+// after that has waited for both. All blocks have a task that signals before a token is sampled (most_seats), so that
+// whatever they did in a token is seen by whoever opens the next one, and by those who see that it is open.
 #pragma once
 
 #include "sched/wait.h"
