@@ -292,9 +292,10 @@ struct Script {
 
 struct Game {
     // --- the game ---
-    uint64_t tic;               // since the launch
+    uint64_t tic;               // since the game began
     uint32_t seed;
     int32_t level;              // index of the level in the blob
+    uint32_t loads;             // levels set up since the launch
     uint8_t episode, map, skill;      // skill 0-4
     uint8_t commercial;         // Doom II rules and maps
     uint8_t cooperative, deathmatch, no_monsters, respawn_monsters, fast_monsters;
@@ -306,6 +307,7 @@ struct Game {
     uint8_t secret_exit;
     uint8_t sky;                // number of the sky texture, 1-4
     uint8_t simulation_random, cosmetic_random;  // indices of the two streams
+    uint8_t sounds;             // audible sounds draw cosmetic numbers, as with a sound card (sim/sound.h)
     uint8_t exhausted;          // a pool was full and something was left out
     int32_t level_tics;         // leveltime
     int32_t total_kills, total_items, total_secrets;

@@ -74,6 +74,16 @@ OFA_FUNCTION bool count_up(int32_t& shown, int target, int step) {
     return true;
 }
 
+// One line of the scores: it ticks while it counts and bangs when it is done.
+OFA_FUNCTION void count_line(WorldBase& w, int32_t& shown, int target) {
+    Intermission& in = w.g.intermission;
+    const bool done = count_up(shown, target, 2);
+    if (!(in.tics & 3)) start_sound_everywhere(w, SOUND_PISTOL);
+    if (!done) return;
+    start_sound_everywhere(w, SOUND_BAREXP);
+    ++in.step;
+}
+
 OFA_FUNCTION void begin_stage(Intermission& in, IntermissionStage stage, int tics) {
     in.stage = stage;
     in.left = tics;
@@ -89,18 +99,23 @@ OFA_FUNCTION void tick_counts(WorldBase& w, Intermission& in) {
         in.shown_seconds = in.seconds;
         in.shown_par = in.par_seconds;
         in.step = 10;
+        start_sound_everywhere(w, SOUND_BAREXP);
     }
     switch (in.step) {
-        case 2: in.step += count_up(in.shown_kills, in.kills, 2); break;
-        case 4: in.step += count_up(in.shown_items, in.items, 2); break;
-        case 6: in.step += count_up(in.shown_secrets, in.secrets, 2); break;
+        case 2: count_line(w, in.shown_kills, in.kills); break;
+        case 4: count_line(w, in.shown_items, in.items); break;
+        case 6: count_line(w, in.shown_secrets, in.secrets); break;
         case 8: {
+            if (!(in.tics & 3)) start_sound_everywhere(w, SOUND_PISTOL);
             const bool time_done = count_up(in.shown_seconds, in.seconds, 3);
-            in.step += count_up(in.shown_par, in.par_seconds, 3) && time_done;
+            if (!count_up(in.shown_par, in.par_seconds, 3) || !time_done) break;
+            start_sound_everywhere(w, SOUND_BAREXP);
+            ++in.step;
             break;
         }
         case 10:
             if (!in.hurry) break;
+            start_sound_everywhere(w, SOUND_SGCOCK);
             if (w.g.commercial) {
                 begin_stage(in, STAGE_LEAVING, LEAVING_TICS);
             } else {
