@@ -176,15 +176,16 @@ def _sectors(library: ctypes.CDLL, game: ctypes.c_void_p) -> np.ndarray:
 class TracedGame:
     """One game that is played, drawn and written down. `lanes`: SERIAL, REVERSED or a number of threads.
 
-    Use as a context manager where there are threads. Raises OfaError where the system refuses one.
+    Without `traced` its rows lack hashes and what is heard, and it is faster. Use as a context manager where there are
+    threads. Raises OfaError where the system refuses one.
     """
 
-    def __init__(self, blob: np.ndarray, lanes: int = SERIAL, **settings: int) -> None:
+    def __init__(self, blob: np.ndarray, lanes: int = SERIAL, traced: bool = True, **settings: int) -> None:
         self.blob = blob
         self.library = load()
         self._state = np.zeros(_struct_bytes(len(STRUCTS) + 1), np.uint8)
-        self._viewed = settings.get("viewed", 0)
-        if self.library.traced_start(pointer(self._state), pointer(blob), pointer(new_game(settings)), lanes):
+        settings_row = new_game(settings)
+        if self.library.traced_start(pointer(self._state), pointer(blob), pointer(settings_row), lanes, traced):
             raise OfaError(f"the system refuses {lanes} threads; use fewer with --lanes")
 
     def __enter__(self) -> TracedGame:
@@ -193,21 +194,21 @@ class TracedGame:
     def __exit__(self, *_: object) -> None:
         self.library.traced_stop(pointer(self._state))
 
-    def play(self, commands: np.ndarray, hashes: bool = True) -> tuple[np.ndarray, np.ndarray]:
-        """Plays COMMAND [tics, MAX_PLAYERS]; returns ROW [tics] and LOAD [loads]. Without `hashes` those are 0."""
-        return self._play(np.ascontiguousarray(commands), False, hashes)
+    def play(self, commands: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Plays COMMAND [tics, MAX_PLAYERS]; returns ROW [tics] and LOAD [loads]."""
+        return self._play(np.ascontiguousarray(commands), False)
 
-    def play_scripted(self, tics: int, hashes: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def play_scripted(self, tics: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Lets the scripted player play; returns its commands COMMAND [tics, MAX_PLAYERS], and as `play` does."""
         commands = np.zeros((tics, MAX_PLAYERS), COMMAND)
-        return commands, *self._play(commands, True, hashes)
+        return commands, *self._play(commands, True)
 
-    def _play(self, commands: np.ndarray, scripted: bool, hashes: bool) -> tuple[np.ndarray, np.ndarray]:
+    def _play(self, commands: np.ndarray, scripted: bool) -> tuple[np.ndarray, np.ndarray]:
         tics = len(commands)
         rows, loads = np.zeros(tics, ROW), np.zeros(tics + 1, LOAD)
         count = self.library.traced_play(
-            pointer(self._state), pointer(self.blob), pointer(commands), tics, scripted, hashes,
-            pointer(rows), pointer(loads))
+            pointer(self._state), pointer(self.blob), pointer(commands), tics, scripted, pointer(rows),
+            pointer(loads))
         return rows, loads[:count].copy()
 
     def picture(self) -> np.ndarray:

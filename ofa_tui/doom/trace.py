@@ -18,10 +18,6 @@ from ofa_tui.errors import OfaError
 
 Trace = dict[str, np.ndarray]
 
-HASHES = ("mobj_hash", "mobj_hash2", "sector_hash")
-
-HEARD = ("rnd", "face", "fb_sbar", "fb_full")
-"""Columns in which audible sounds count."""
 CHUNK_TICS = 10 * TICS_PER_S
 
 
@@ -39,17 +35,20 @@ def play_demo(
     blob: np.ndarray,
     *,
     lanes: int = SERIAL,
-    hashes: bool = True,
+    traced: bool = True,
     pictures: Iterable[int] = (),
     on_progress: Callable[[int], None] | None = None,
 ) -> Played:
-    """Plays and draws every tic. `pictures`: tics whose frame is kept; `on_progress` gets the tics done."""
+    """Plays and draws every tic. `pictures`: tics whose frame is kept; `on_progress` gets the tics done.
+
+    Without `traced` the rows are those of TracedGame without it.
+    """
     wanted = sorted(set(pictures))
     kept: dict[int, np.ndarray] = {}
     rows, loads = [], []
-    with TracedGame(blob, lanes, **demo.settings()) as game:
+    with TracedGame(blob, lanes, traced, **demo.settings()) as game:
         for first, end in _chunks(len(demo.commands), wanted):
-            some_rows, some_loads = game.play(demo.commands[first:end], hashes)
+            some_rows, some_loads = game.play(demo.commands[first:end])
             rows.append(some_rows)
             loads.append(some_loads)
             if end - 1 in wanted:
@@ -69,7 +68,7 @@ def _chunks(tics: int, stops: list[int]) -> Iterator[tuple[int, int]]:
 
 
 def trace_of(demo: Demo, played: Played, wad_sha256: str) -> Trace:
-    """The trace of a demo that was played with hashes."""
+    """The trace of a demo that was played traced."""
     columns = _columns(played.rows, ROW)
     if sum(demo.present) == 1:
         del columns["pl"]

@@ -12,7 +12,6 @@ Everything but the two JSON objects and the pictures is appended line by line, s
 from __future__ import annotations
 
 import dataclasses
-import io
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -20,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from ofa_tui import __version__, abi
 from ofa_tui.engine.protocol import Frame, RunInfo, ServedToken, Snapshot, StepLoss
@@ -30,6 +28,7 @@ from ofa_tui.record.events import to_line
 from ofa_tui.record.files import AppendFile, write_json, write_whole
 from ofa_tui.record.frame_log import FrameEncoder
 from ofa_tui.record.machine import describe_machine
+from ofa_tui.record.png import encode_png
 from ofa_tui.record.summary import Tally, summarise
 
 FORMAT = 1
@@ -150,7 +149,7 @@ class RunWriter:
             self._picture = (frame.number, seconds)
 
     def _write_picture(self, frame: Frame) -> None:
-        write_whole(self.folder / "frames" / f"{frame.number:08}.png", encode_png(frame))
+        write_whole(self.folder / "frames" / f"{frame.number:08}.png", encode_png(frame.pixels, frame.palette))
 
     def _write_changes(self, snapshot: Snapshot) -> None:
         if snapshot.state != self._state:
@@ -207,14 +206,3 @@ def _sm_table(snapshot: Snapshot) -> str:
         tasks, waiting, working = status["tasks_done"], status["wait_ns"] / 1e9, status["op_ns"].sum() / 1e9
         rows.append(f"{sm:<3} {role:<6} {int(tasks):>10}  {waiting:>9.3f}  {working:>9.3f}")
     return "\n".join(rows)
-
-
-def encode_png(frame: Frame) -> bytes:
-    """The frame, 320x200, as a palette PNG."""
-    image = Image.fromarray(np.ascontiguousarray(frame.pixels, np.uint8), "P")
-    image.putpalette(np.ascontiguousarray(frame.palette, np.uint8).tobytes())
-    file = io.BytesIO()
-    image.save(file, "PNG")
-    return file.getvalue()
-
-

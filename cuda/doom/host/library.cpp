@@ -80,12 +80,13 @@ int game_sectors(const Game* g, int32_t* table) {
 // --- a game that is drawn and traced -------------------------------------------------------------------------------
 
 // The memory must be zero before its first start. Returns an error number where a thread cannot be started.
-int traced_start(TracedGame* t, const WadBlob* wad, const NewGame* settings, int lanes) {
+int traced_start(TracedGame* t, const WadBlob* wad, const NewGame* settings, int lanes, int traced) {
     NewGame n = *settings;
     n.sounds = 0;
     doom_start(t->silent, *wad, n);
     n.sounds = 1;
-    doom_start(t->heard, *wad, n);
+    t->traced = traced;
+    if (traced) doom_start(t->heard, *wad, n);
     t->lanes = lanes;
     return lanes > 1 ? t->pool.start(lanes) : 0;
 }
@@ -100,17 +101,16 @@ const uint8_t* traced_picture(const TracedGame* t) { return t->picture; }
 
 // Plays and draws tics. commands [tics, MAX_PLAYERS] are taken, or, with `scripted`, the viewed player's are written.
 // rows [tics]; loads has room for one per tic and one more. Returns the level loads there were.
-int traced_play(TracedGame* t, const WadBlob* wad, TicCommand* commands, int tics, int scripted, int hashes,
-                TraceRow* rows, TraceLoad* loads) {
+int traced_play(TracedGame* t, const WadBlob* wad, TicCommand* commands, int tics, int scripted, TraceRow* rows,
+                TraceLoad* loads) {
     int n_loads = 0;
     for (int i = 0; i < tics; ++i, commands += MAX_PLAYERS) {
         if (scripted) commands[t->silent.viewed] = player_think(t->silent, *wad);
         const bool first = t->silent.tic == 0;
         const uint32_t before = t->silent.loads;
-        doom_begin_tic(t->silent, *wad);
-        doom_begin_tic(t->heard, *wad);
+        begin_traced_tic(*t, *wad);
         if (first || t->silent.loads != before) loads[n_loads++] = trace_load(t->silent, t->heard);
-        play_traced_tic(*t, *wad, commands, hashes, rows[i]);
+        run_traced_tic(*t, *wad, commands, rows[i]);
     }
     return n_loads;
 }

@@ -13,9 +13,11 @@ constexpr int FRAME_BYTES = render::SCREEN_WIDTH * render::SCREEN_HEIGHT;
 constexpr int REVERSED_LANES = 37;         // any number above 1: their order is what is tested
 
 // The cosmetic stream has two variants in a trace, so there are two games. `heard` takes the same commands and differs
-// in nothing but cosmetic numbers, so all of the picture but the bar is drawn from `silent`.
+// in nothing but cosmetic numbers, so all of the picture but the bar is drawn from `silent`. Who wants no trace has only
+// that one.
 struct TracedGame {
     Game silent, heard;
+    int32_t traced;
     render::RenderScratch drawing;
     uint8_t frame[FRAME_BYTES];            // what is on the screen, with text
     uint8_t picture[FRAME_BYTES];          // of the last tic played, before text
@@ -72,21 +74,28 @@ OFA_NOINLINE void hash_pictures(const TracedGame& t, TraceRow& row) {
     row.fb_full = full.value;
 }
 
-// One tic and its frame. `hashes`: the row gets those of state and pictures too.
-OFA_FUNCTION void play_traced_tic(TracedGame& t, const WadBlob& wad, const TicCommand* commands, bool hashes,
-                                  TraceRow& row) {
+OFA_FUNCTION void begin_traced_tic(TracedGame& t, const WadBlob& wad) {
+    doom_begin_tic(t.silent, wad);
+    if (t.traced) doom_begin_tic(t.heard, wad);
+}
+
+// The rest of the tic, and its frame. Untraced, the row has the figures of the simulation only.
+OFA_FUNCTION void run_traced_tic(TracedGame& t, const WadBlob& wad, const TicCommand* commands, TraceRow& row) {
     doom_run_tic(t.silent, wad, commands);
-    doom_run_tic(t.heard, wad, commands);
     draw_with_lanes({&t, &wad, false, false, false});
     memcpy(t.picture, t.frame, FRAME_BYTES);
-    draw_with_lanes({&t, &wad, true, true, false});
-    draw_with_lanes({&t, &wad, true, false, true});
     trace_simulation(t.silent, row);
-    row.rnd = t.heard.cosmetic_random;
-    row.face = int8_t(t.heard.status_bar.face);
     row.palette = int8_t(doom_palette(t.silent));
     row.fb_tanoob = uint8_t(t.silent.mode == MODE_LEVEL ? t.drawing.n_tangents_beyond : 0);
-    if (!hashes) return;
+    if (!t.traced) {
+        draw_with_lanes({&t, &wad, false, false, true});
+        return;
+    }
+    doom_run_tic(t.heard, wad, commands);
+    draw_with_lanes({&t, &wad, true, true, false});
+    draw_with_lanes({&t, &wad, true, false, true});
+    row.rnd = t.heard.cosmetic_random;
+    row.face = int8_t(t.heard.status_bar.face);
     const StateHashes state = hash_state(t.silent);
     row.mobj_hash = state.mobjs;
     row.mobj_hash2 = state.mobjs2;
