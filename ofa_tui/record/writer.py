@@ -24,6 +24,7 @@ from ofa_tui import __version__, abi
 from ofa_tui.engine.protocol import Frame, RunInfo, ServedToken, Snapshot, StepLoss
 from ofa_tui.errors import OfaError
 from ofa_tui.record.busy import busy_shares, op_seconds
+from ofa_tui.record.demo_log import DemoRecorder
 from ofa_tui.record.events import to_line
 from ofa_tui.record.files import AppendFile, write_json, write_whole
 from ofa_tui.record.frame_log import FrameEncoder
@@ -63,8 +64,12 @@ def claim_folder(folder: Path) -> None:
 class RunWriter:
     """Takes the snapshots of one run and writes them down. Needs neither a terminal nor a GPU."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, Any], info: RunInfo, *, frame_every_s: float = 10.0):
-        """`settings` goes into run.json as it is (plain values: options, corpus, WAD, hashes).
+    def __init__(
+        self, folder: Path, settings: Mapping[str, Any], info: RunInfo, *, frame_every_s: float = 10.0,
+        demo: DemoRecorder | None = None,
+    ):
+        """`settings` goes into run.json as it is (plain values: options, corpus, WAD, hashes). `demo` gets Doom's
+        commands.
 
         Raises OfaError as `claim_folder` does, and for a full disk.
         """
@@ -73,6 +78,7 @@ class RunWriter:
         self.info = info
         self.tally = Tally(info.tokens_per_step)
         self._frame_every_s = frame_every_s
+        self._demo = demo
         write_json(
             folder / "run.json",
             {
@@ -108,6 +114,8 @@ class RunWriter:
         self._sweeps.write_objects([dataclasses.asdict(sweep) for sweep in snapshot.sweeps])
         self._served.write_objects([_served_entry(token) for token in snapshot.served])
         self._events.write_lines([to_line(applied) for applied in snapshot.applied])
+        if self._demo:
+            self._demo.write(snapshot.commands)
         for frame in snapshot.frames:
             self._write_frame(frame, snapshot.seconds)
         self._write_changes(snapshot)
@@ -139,6 +147,8 @@ class RunWriter:
         finally:
             for file in files:
                 file.close()
+            if self._demo:
+                self._demo.close()
         return summary
 
     def _write_frame(self, frame: Frame, seconds: float) -> None:
