@@ -77,7 +77,7 @@ def load(on_progress: compiler.OnProgress | None = None) -> ctypes.CDLL:
     except OSError as error:
         raise OfaError(f"the compiled {path} cannot be loaded ({error}); delete it to compile it again") from error
     library.doom_struct_bytes.restype = ctypes.c_uint64
-    for name in ("traced_game", "traced_picture"):
+    for name in ("traced_game", "traced_picture", "traced_frame"):
         getattr(library, name).restype = ctypes.c_void_p
     for index, struct in enumerate(STRUCTS):
         assert library.doom_struct_bytes(index) == struct.itemsize
@@ -132,9 +132,6 @@ class Game:
     def set_keys(self, forward: int, side: int, turn: int, buttons: int) -> None:
         self.library.game_set_keys(self.address, forward, side, turn, buttons)
 
-    def sector_seen(self, sector: int) -> bool:
-        return bool(self.library.game_sector_seen(self.address, sector))
-
     @property
     def exhausted(self) -> bool:
         """A pool was full at some time, and something was left out."""
@@ -171,6 +168,11 @@ def _sectors(library: ctypes.CDLL, game: ctypes.c_void_p) -> np.ndarray:
     table = np.zeros((library.game_sectors(game, None), len(SECTOR_FIELDS)), np.int32)
     library.game_sectors(game, pointer(table))
     return table
+
+
+def _pixels(address: int) -> np.ndarray:
+    pixels = ctypes.cast(address, ctypes.POINTER(ctypes.c_uint8))
+    return np.ctypeslib.as_array(pixels, (HEIGHT, WIDTH)).copy()
 
 
 class TracedGame:
@@ -213,9 +215,11 @@ class TracedGame:
 
     def picture(self) -> np.ndarray:
         """u1 [200, 320]: palette indices of the last tic's frame, without text, the bar as without sound."""
-        address = self.library.traced_picture(pointer(self._state))
-        pixels = np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(ctypes.c_uint8)), (HEIGHT, WIDTH))
-        return pixels.copy()
+        return _pixels(self.library.traced_picture(pointer(self._state)))
+
+    def frame(self) -> np.ndarray:
+        """u1 [200, 320]: the same with text; where it is traced, with the bar as with sound."""
+        return _pixels(self.library.traced_frame(pointer(self._state)))
 
     def mobjs(self) -> np.ndarray:
         """As Game.mobjs."""

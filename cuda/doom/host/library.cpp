@@ -49,7 +49,6 @@ void game_set_keys(Game* g, int forward, int side, int turn, int buttons) {
     doom_set_keys(*g, forward, side, turn, buttons);
 }
 int game_exhausted(const Game* g) { return g->exhausted; }
-int game_sector_seen(const Game* g, int sector) { return g->sectors[sector].seen; }
 
 // --- what a trace says of it ---------------------------------------------------------------------------------------
 
@@ -98,6 +97,7 @@ void traced_stop(TracedGame* t) {
 
 const Game* traced_game(const TracedGame* t) { return &t->silent; }
 const uint8_t* traced_picture(const TracedGame* t) { return t->picture; }
+const uint8_t* traced_frame(const TracedGame* t) { return t->frame; }
 
 // Plays and draws tics. commands [tics, MAX_PLAYERS] are taken, or, with `scripted`, the viewed player's are written.
 // rows [tics]; loads has room for one per tic and one more. Returns the level loads there were.
