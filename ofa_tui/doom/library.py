@@ -116,6 +116,10 @@ class Game:
         """New game; see `new_game`."""
         self.library.game_start(self.address, pointer(self.blob), pointer(new_game(settings)))
 
+    def begin_again(self, episode: int, map_: int) -> None:
+        """Another game behind this one, as after the last level."""
+        self.library.game_begin_again(self.address, pointer(self.blob), episode, map_)
+
     def tic(self, commands: np.ndarray) -> None:
         """commands COMMAND [MAX_PLAYERS]"""
         self.library.game_tic(self.address, pointer(self.blob), pointer(commands))

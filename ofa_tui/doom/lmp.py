@@ -123,7 +123,7 @@ def _commands(body: bytes, present: tuple[bool, ...]) -> tuple[np.ndarray, bool]
     """COMMAND [tics, MAX_PLAYERS], and whether the mark of the end was there."""
     players = [player for player, there in enumerate(present) if there]
     whole = len(body) // (COMMAND_BYTES * len(players))
-    table = np.frombuffer(body, np.uint8, whole * len(players) * COMMAND_BYTES).reshape(whole, len(players), -1)
+    table = np.frombuffer(body, np.uint8, whole * len(players) * COMMAND_BYTES).reshape(whole, len(players), COMMAND_BYTES)
     # The mark may stand where too few bytes follow for another tic.
     marks = np.flatnonzero(np.frombuffer(body, np.uint8)[::COMMAND_BYTES * len(players)] == END)
     tics = int(marks[0]) if len(marks) else whole

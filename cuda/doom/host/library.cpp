@@ -32,6 +32,8 @@ uint64_t doom_struct_bytes(int which) {
 // --- a game --------------------------------------------------------------------------------------------------------
 
 void game_start(Game* g, const WadBlob* wad, const NewGame* settings) { doom_start(*g, *wad, *settings); }
+// What follows the last level.
+void game_begin_again(Game* g, const WadBlob* wad, int episode, int map) { begin_game(*g, *wad, episode, map); }
 void game_tic(Game* g, const WadBlob* wad, const TicCommand* commands) { doom_tic(*g, *wad, commands); }
 
 // The scripted player plays; commands [tics] receives what it did.
