@@ -360,5 +360,6 @@ STRUCTS: dict[str, np.dtype] = {
     "TaskWait": TASK_WAIT, "Task": TASK, "Operand": OPERAND, "Program": PROGRAM, "Model": MODEL,
     "Optimizer": OPTIMIZER, "Schedule": SCHEDULE, "Data": DATA, "Event": EVENT, "Control": CONTROL,
     "Queue": QUEUE, "SmStatus": SM_STATUS, "Abort": ABORT, "Served": SERVED, "DoomStatus": DOOM_STATUS,
-    "DoomCommand": DOOM_COMMAND, "DoomSeat": DOOM_SEAT, "Telemetry": TELEMETRY, "ServeState": SERVE_STATE, "Seat": SEAT, "Launch": LAUNCH,
+    "DoomCommand": DOOM_COMMAND, "DoomSeat": DOOM_SEAT, "Telemetry": TELEMETRY, "ServeState": SERVE_STATE,
+    "Seat": SEAT, "Launch": LAUNCH,
 }

@@ -27,12 +27,13 @@ IN_LEVEL, ALIVE = 0, 0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="demo", parser_class=type(parser))
-    demo = actions.add_parser("demo", help="play a demo as fast as it goes",
-                              description="Plays a demo as fast as it goes, draws every frame, and says what came of it.")
+    text = "play a demo as fast as it goes, draw every frame, and say what came of it"
+    demo = actions.add_parser("demo", help=text, description=text)
     demo.add_argument("demo", metavar="FILE.lmp|DEMO1", help="a demo file, or the name of one in the WAD")
     demo.add_argument("--wad", metavar="FILE", help="IWAD it was recorded with (default: searched for)")
     demo.add_argument("--trace", type=Path, metavar="OUT.npz", help="write a row of figures and hashes per tic")
-    demo.add_argument("--frames", metavar="T,T,...", default="", help="write the frames of these tics as PNG (first: 0)")
+    demo.add_argument("--frames", metavar="T,T,...", default="",
+                      help="write the frames of these tics as PNG; the first tic is 0")
     demo.add_argument("-o", "--output", type=Path, default=Path("frames"), metavar="FOLDER",
                       help="where the frames go (default: frames)")
     demo.add_argument("--lanes", default="serial", metavar="serial|reversed|N",
@@ -168,6 +169,7 @@ def _write_frame(folder: Path, tic: int, played: Played, wad: PackedWad) -> Path
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OfaError(f"cannot write frames into {folder} ({error.strerror or error}); choose another with -o") from None
+        reason = error.strerror or error
+        raise OfaError(f"cannot write frames into {folder} ({reason}); choose another with -o") from None
     write_whole(path, encode_png(played.pictures[tic], palette))
     return path

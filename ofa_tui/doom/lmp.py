@@ -1,8 +1,8 @@
 """Demo files (.lmp): the commands of a whole game.
 
-Format of versions 1.4 to 1.9: 13 header bytes (version, skill 0-4, episode, map, deathmatch, respawn, fast, no monsters,
-viewed player, four flags for the players there are), then for each tic, for each player there is, 4 bytes: forward and
-side move (signed), upper byte of the turn, buttons. A byte 0x80 where a tic would begin ends the demo.
+Format of versions 1.4 to 1.9: 13 header bytes (version, skill 0-4, episode, map, deathmatch, respawn, fast, no
+monsters, viewed player, four flags for the players there are), then for each tic, for each player there is, 4 bytes:
+forward and side move (signed), upper byte of the turn, buttons. A byte 0x80 where a tic would begin ends the demo.
 """
 
 from __future__ import annotations
@@ -123,9 +123,10 @@ def _commands(body: bytes, present: tuple[bool, ...]) -> tuple[np.ndarray, bool]
     """COMMAND [tics, MAX_PLAYERS], and whether the mark of the end was there."""
     players = [player for player, there in enumerate(present) if there]
     whole = len(body) // (COMMAND_BYTES * len(players))
-    table = np.frombuffer(body, np.uint8, whole * len(players) * COMMAND_BYTES).reshape(whole, len(players), COMMAND_BYTES)
+    raw = np.frombuffer(body, np.uint8)
+    table = raw[:whole * len(players) * COMMAND_BYTES].reshape(whole, len(players), COMMAND_BYTES)
     # The mark may stand where too few bytes follow for another tic.
-    marks = np.flatnonzero(np.frombuffer(body, np.uint8)[::COMMAND_BYTES * len(players)] == END)
+    marks = np.flatnonzero(raw[::COMMAND_BYTES * len(players)] == END)
     tics = int(marks[0]) if len(marks) else whole
     table = table[:tics]
     commands = np.zeros((tics, MAX_PLAYERS), COMMAND)

@@ -1,6 +1,6 @@
 """Traces: a row per tic of what a game was and what it looked like, by which two engines are compared.
 
-The columns, their types and hashes are described in docs/doom.md. A trace is a dictionary of arrays, as a .npz holds it.
+docs/doom.md describes the columns, their types and hashes. A trace is a dictionary of arrays, as a .npz holds it.
 """
 
 from __future__ import annotations
@@ -95,8 +95,10 @@ def load_trace(path: Path) -> Trace:
     try:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
-    except (OSError, ValueError, AttributeError, zipfile.BadZipFile) as error:
-        raise OfaError(f"cannot read the trace {path} ({error}); give a .npz that --trace wrote") from None
+    except OSError as error:
+        raise OfaError(f"cannot read the trace {path} ({error.strerror or error}); check the path") from None
+    except (ValueError, AttributeError, EOFError, zipfile.BadZipFile):
+        raise OfaError(f"{path} is no trace; give a .npz that --trace wrote") from None
 
 
 @dataclass(frozen=True)

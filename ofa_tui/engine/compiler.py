@@ -86,7 +86,8 @@ DOOM = Product("doom.so", "doom/host/library.cpp", ("doom", "platform"))
 
 
 def host_arguments(
-    command: tuple[str, ...], sources: Path, generated: Path, output: Path, sanitizer: str = "", product: Product = KERNEL
+    command: tuple[str, ...], sources: Path, generated: Path, output: Path, sanitizer: str = "",
+    product: Product = KERNEL,
 ) -> list[str]:
     """The command line of the CPU build: a shared library, or with a sanitizer a program that runs a saved image."""
     zig = command[-2:] == ("ziglang", "c++")

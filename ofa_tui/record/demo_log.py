@@ -30,7 +30,7 @@ class DemoRecorder:
         if os.path.lexists(path):
             raise OfaError(f"{path} exists; give the demo another name")
         if not path.parent.is_dir():
-            raise OfaError(f"there is no folder {path.parent} for the demo {path.name}; make it, or choose another place")
+            raise OfaError(f"there is no folder {path.parent} for the demo {path.name}; make it first")
         self.path = path
         """The file of the current game, or of the last one."""
         self.files: list[Path] = []

@@ -10,7 +10,6 @@ import pytest
 
 from ofa_tui.doom import layout
 from ofa_tui.doom.library import HEIGHT, VIEW_HEIGHT, WIDTH
-from ofa_tui.doom.trace import Trace
 from tests.doom.golden_demos import REFERENCE, blob_of, golden_trace, names
 from tests.doom.render_harness import PLAYER_TYPE, SHADOW, Scene
 

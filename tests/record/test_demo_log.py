@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,7 @@ def test_every_split_of_the_stream_gives_the_same_demos(tmp_path_factory, length
     stream = np.concatenate([game(tics, number) for number, tics in enumerate(lengths, 1)])
     cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)), max_size=6)) | {0, len(stream)})
     recorder = DemoRecorder(tmp_path_factory.mktemp("demos") / "run.lmp")
-    for first, end in zip(cuts, cuts[1:], strict=False):
+    for first, end in itertools.pairwise(cuts):
         recorder.write(Commands(first, stream[first:end]))
         assert read_demo(recorder.path).ended
     recorder.close()
