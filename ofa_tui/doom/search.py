@@ -1,4 +1,6 @@
-"""Where WAD files are looked for: the command line, DOOMWADDIR, DOOMWADPATH, usual folders, the vizdoom package."""
+"""Where WAD files are looked for: the command line, DOOMWADDIR, DOOMWADPATH, usual folders, the vizdoom package, and
+the cache of scripts/fetch_wads.py.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ofa_tui import locations
 from ofa_tui.doom.levels import describe_maps, map_names
 from ofa_tui.doom.wad import WadError, read_wad
 
@@ -89,6 +92,20 @@ def _folders() -> Iterator[tuple[str, Path]]:
         yield name, Path(name)
     for name in _HOME_FOLDERS:
         yield f"~/{name}", Path.home() / name
+    yield from _vizdoom()
+    for version in sorted(_subfolders(locations.fetched_wads()), reverse=True):
+        yield f"the cache ({version.name})", version
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    try:
+        return [path for path in folder.iterdir() if path.is_dir()]
+    except OSError:
+        return []
+
+
+def _vizdoom() -> Iterator[tuple[str, Path]]:
+    """The package's folder, found without importing it."""
     try:
         spec = importlib.util.find_spec("vizdoom")
     except (ImportError, ValueError):
