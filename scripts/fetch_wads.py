@@ -134,13 +134,6 @@ VERSIONS = (
 )
 
 
-def present() -> dict[str, Path]:
-    """WADs on this machine by SHA-256."""
-    folders = [Path(folder) for folder in os.environ.get("DOOM_GOLDEN_WADS", "").split(os.pathsep) if folder]
-    files = [*search.search().found, *(path for folder in folders for path in sorted(folder.rglob("*.wad")))]
-    return {hashlib.sha256(path.read_bytes()).hexdigest(): path for path in files}
-
-
 def fetch(version: Version) -> list[str]:
     """Puts a version's WADs into the cache; returns why each source failed, or nothing."""
     problems = []
@@ -168,7 +161,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", choices=[version.name for version in VERSIONS], help="only this one")
     options = parser.parse_args()
-    here = present()
+    here = search.by_sha256()
     failed = False
     for version in VERSIONS:
         if options.version not in (None, version.name):
@@ -178,9 +171,9 @@ def main() -> int:
                 print(f"Freedoom {version.name}: {here[sha256]}")
         elif problems := fetch(version):
             failed = True
-            print(f"Freedoom {version.name} could not be fetched ({'; '.join(problems)}). Connect to the network and call "
-                  f"this again, or put {' and '.join(version.files)} of version {version.name} into a folder that "
-                  "DOOM_GOLDEN_WADS names.", file=sys.stderr)
+            print(f"Freedoom {version.name} could not be fetched ({'; '.join(problems)}). Connect to the network and "
+                  f"call this again, or put {' and '.join(version.files)} of version {version.name} into a folder "
+                  f"that {search.MORE_FOLDERS} names.", file=sys.stderr)
     return int(failed)
 
 

@@ -4,6 +4,7 @@ the cache of scripts/fetch_wads.py.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 from collections.abc import Iterator
@@ -19,6 +20,9 @@ GAMES = ("freedoom1.wad", "doom.wad", "doomu.wad", "freedoom2.wad", "doom2.wad",
 
 HOW_TO_GET = ("Get Freedoom, which is free: install the package `freedoom` of your system, or `pip install vizdoom`"
               " (it carries freedoom1.wad and freedoom2.wad), or name a file with --wad")
+
+MORE_FOLDERS = "DOOM_GOLDEN_WADS"
+"""Environment variable with folders of WADs that demos and traces were recorded with."""
 
 _SYSTEM_FOLDERS = (
     "/usr/share/games/doom", "/usr/share/doom", "/usr/local/share/games/doom", "/usr/local/share/doom",
@@ -60,6 +64,13 @@ def search(wad: str | None = None) -> WadSearch:
     if wad is not None and not found:
         raise WadError(f"There is no WAD file {wad} here, nor in {', '.join(tried)}; check the name given with --wad.")
     return WadSearch(tuple(found), tuple(tried))
+
+
+def by_sha256() -> dict[str, Path]:
+    """WADs on this machine by their SHA-256: those that `search` finds, and all in the folders of MORE_FOLDERS."""
+    folders = [Path(folder) for folder in os.environ.get(MORE_FOLDERS, "").split(os.pathsep) if folder]
+    files = [*(path for folder in folders for path in sorted(folder.rglob("*.wad"))), *search().found]
+    return {hashlib.sha256(path.read_bytes()).hexdigest(): path for path in files}
 
 
 def choose(found: WadSearch, map_name: str | None = None) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 from pathlib import Path
 
@@ -18,7 +17,6 @@ REFERENCE = ROOT.parent / "shared" / "doom-golden"
 """Recorded from another engine, beside a developer's checkout."""
 OWN = Path(__file__).with_name("golden")
 """Recorded from ours when it agreed with all of the reference."""
-OWN_WADS = "DOOM_GOLDEN_WADS"
 REQUIRED = "OFA_TUI_REQUIRE_WADS"
 
 
@@ -38,9 +36,7 @@ def golden_trace(folder: Path, name: str) -> trace.Trace:
 @functools.cache
 def wads() -> dict[str, Path]:
     """WAD files on this machine, by SHA-256."""
-    folders = [Path(folder) for folder in os.environ.get(OWN_WADS, "").split(os.pathsep) if folder]
-    files = [*search.search().found, *(path for folder in folders for path in sorted(folder.rglob("*.wad")))]
-    return {hashlib.sha256(path.read_bytes()).hexdigest(): path for path in files}
+    return search.by_sha256()
 
 
 @functools.cache
