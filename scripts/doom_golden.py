@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records a demo of a scripted player for tests/doom/golden, with a compact trace of what our engine makes of it.
 
-    scripts/doom_golden.py freedoom1.wad E1M1 --behaviour explore [--skill 3] [--seed 1] [--tics 3000]
+    scripts/doom_golden.py freedoom1.wad E1M1 --behaviour explore [--skill 3] [--seed 1] [--tics 3000] [--players 1]
 
 Do this when the engine agrees with all reference demos (`./scripts/test tests/doom/test_golden.py`): the trace says
 what later versions must do. A demo that is there is not recorded again; `--again NAME` traces it anew, for a change of
@@ -22,13 +22,15 @@ from tests.doom import compact
 from tests.doom.golden_demos import OWN, blob_of
 
 
-def record(wad: packer.PackedWad, map_: str, behaviour: str, skill: int, seed: int, tics: int) -> Demo:
-    """What the scripted player does, as a demo."""
-    episode, number = wad.episode_and_map(map_)
-    start = {"episode": episode, "map": number, "skill": skill}
-    game = library.TracedGame(wad.blob, traced=False, **start, behaviour=BEHAVIOURS.index(behaviour), seed=seed)
-    commands, _, _ = game.play_scripted(tics)
-    return Demo(commands, **start)
+def record(wad: packer.PackedWad, options: argparse.Namespace) -> Demo:
+    """What the scripted player does, as a demo; further players stand still."""
+    episode, number = wad.episode_and_map(options.map)
+    game = library.TracedGame(
+        wad.blob, traced=False, episode=episode, map=number, skill=options.skill - 1, players=options.players,
+        behaviour=BEHAVIOURS.index(options.behaviour), seed=options.seed)
+    commands, _, _ = game.play_scripted(options.tics)
+    present = tuple(player < options.players for player in range(library.MAX_PLAYERS))
+    return Demo(commands, episode=episode, map=number, skill=options.skill - 1, present=present)
 
 
 def main() -> None:
@@ -39,6 +41,7 @@ def main() -> None:
     parser.add_argument("--skill", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tics", type=int, default=3000)
+    parser.add_argument("--players", type=int, default=1, choices=(1, 2, 3, 4))
     parser.add_argument("--again", nargs="*", metavar="NAME", help="trace these demos anew")
     options = parser.parse_args()
     for name in options.again or []:
@@ -47,8 +50,9 @@ def main() -> None:
         compact.save(OWN / f"{name}.npz", played, sha256)
     if options.wad and options.map:
         wad = packer.load(search.choose(search.search(options.wad)))
-        demo = record(wad, options.map, options.behaviour, options.skill - 1, options.seed, options.tics)
-        name = f"{options.map.lower()}-{options.behaviour}-{wad.sha256[:4]}"
+        demo = record(wad, options)
+        together = f"-{options.players}p" if options.players > 1 else ""
+        name = f"{options.map.lower()}-{options.behaviour}{together}-{wad.sha256[:4]}"
         OWN.mkdir(exist_ok=True)
         with (OWN / f"{name}.lmp").open("xb") as file:
             file.write(demo.encode())

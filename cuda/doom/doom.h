@@ -31,6 +31,8 @@ struct NewGame {
     uint8_t respawn, fast, no_monsters, deathmatch;
     uint8_t present;            // of a demo: bit i for player i, in place of `players`
     uint8_t sounds;             // Game::sounds
+    uint8_t stays_at_end;       // Game::stays_at_end
+    uint8_t _pad[3];
     uint32_t seed;              // of the scripted player
 };
 
@@ -48,6 +50,7 @@ OFA_NOINLINE void doom_start(Game& g, const WadBlob& wad, const NewGame& n) {
     g.viewed = n.viewed;
     g.seed = n.seed;
     g.sounds = n.sounds;
+    g.stays_at_end = n.stays_at_end;
     int players = 0;
     for (int i = 0; i < MAX_PLAYERS; ++i) {
         g.present[i] = n.present ? n.present >> i & 1 : i < n.players;

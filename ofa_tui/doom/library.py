@@ -22,9 +22,9 @@ COMMAND = np.dtype([("forward", "i1"), ("side", "i1"), ("turn", "<i2"), ("button
 NEW_GAME = np.dtype([
     *((name, "u1") for name in (
         "episode", "map", "skill", "players", "viewed", "behaviour", "respawn", "fast", "no_monsters", "deathmatch",
-        "present", "sounds",
+        "present", "sounds", "stays_at_end",
     )),
-    ("seed", "<u4"),
+    ("_pad", "u1", (3,)), ("seed", "<u4"),
 ])
 STATUS = np.dtype(
     [("tic", "u8"), ("seed", "u4"), ("leveltime", "u4"), ("episode", "u1"), ("map", "u1"), ("skill", "u1"),

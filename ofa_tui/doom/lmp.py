@@ -49,7 +49,7 @@ class Demo:
         present = sum(1 << player for player, there in enumerate(self.present) if there)
         return {
             "episode": self.episode, "map": self.map, "skill": self.skill, "viewed": self.viewed, "present": present,
-            "respawn": self.respawn, "fast": self.fast, "no_monsters": self.no_monsters,
+            "respawn": self.respawn, "fast": self.fast, "no_monsters": self.no_monsters, "stays_at_end": 1,
         }
 
     def header(self) -> bytes:

@@ -10,7 +10,10 @@ namespace doom {
 OFA_FUNCTION void reset_player(Player& p) {
     const int16_t kills = p.kill_count, items = p.item_count, secrets = p.secret_count;
     const TicCommand command = p.command;
+    int16_t frags[MAX_PLAYERS];
+    memcpy(frags, p.frags, sizeof frags);
     memset(&p, 0, sizeof p);
+    memcpy(p.frags, frags, sizeof frags);
     p.kill_count = kills;
     p.item_count = items;
     p.secret_count = secrets;
@@ -190,6 +193,7 @@ OFA_NOINLINE void load_level(Game& g, const WadBlob& wad) {
         Player& p = g.players[i];
         if (g.present[i] && p.mode == PLAYER_DEAD) p.mode = PLAYER_REBORN;
         p.kill_count = p.item_count = p.secret_count = 0;
+        memset(p.frags, 0, sizeof p.frags);
     }
     g.players[g.viewed].view_z = 1;
     g.total_kills = g.total_items = g.total_secrets = 0;
