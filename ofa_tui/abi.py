@@ -256,8 +256,8 @@ DOOM_COMMAND = np.dtype(
         ("episode", "u1"), ("map", "u1"), ("skill", "u1"),
     ]
 )
-"""What a game's player did in a tic. That of tic n (from 0, since the launch) is in place n mod COMMAND_RING; it is
-there once TELEMETRY.frames is above n."""
+"""What a game's player did in a tic. That of tic n (of the tic clock) is in place n mod COMMAND_RING; it is there
+once TELEMETRY.frames is above n."""
 
 DOOM_SEAT = np.dtype(
     [

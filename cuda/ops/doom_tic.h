@@ -55,7 +55,7 @@ OFA_FUNCTION void start_game(doom::Game& game, const doom::WadBlob& wad, DoomSea
 OFA_FUNCTION bool open_tic(const TaskContext& ctx, DoomSeat& seat) {
     constexpr uint64_t LONGEST_CATCH_UP_NS = 1000000000;
     const Control& control = *ctx.launch->control;
-    if (seat.tics == 0) seat.next_tic_ns = now_ns();
+    if (seat.next_tic_ns == 0) seat.next_tic_ns = now_ns();
     const bool open = pass_boundary(ctx, &seat.next_tic_ns, [&] {
         if (load_acquire(&control.single_tics) == seat.single_tics) return false;
         ++seat.single_tics;

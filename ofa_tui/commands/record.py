@@ -43,6 +43,8 @@ def _say_demo(demo: DemoRecorder) -> None:
     if demo.files:
         _say(f"demos of {len(demo.files)} game{'s' * (len(demo.files) > 1)}: {', '.join(map(str, demo.files))}; "
              f"play one with: ofa-tui doom demo {demo.files[0]}")
+    else:
+        _say("no demo was written, because no game began in this run")
     if demo.missed:
         _say(f"{demo.missed:,} tics went by unread, because the machine was too busy; their demo ends there")
 

@@ -97,7 +97,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Commands:
-    """What the player of game 0 did in the tics from `first` on (counted since the launch): abi.DOOM_COMMAND [tics]."""
+    """What the player of game 0 did in the tics from `first` on (of the tic clock): abi.DOOM_COMMAND [tics]."""
 
     first: int = 0
     rows: np.ndarray = field(default_factory=lambda: np.zeros(0, abi.DOOM_COMMAND))

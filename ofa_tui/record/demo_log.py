@@ -39,14 +39,14 @@ class DemoRecorder:
         self._first_path = path
         self._descriptor: int | None = None
         self._tics = 0
-        self._next = 0
+        self._next: int | None = None
 
     def write(self, commands: Commands) -> None:
         """Appends new commands. Raises OfaError when the file cannot be written."""
         rows = commands.rows
         if not len(rows):
             return
-        if commands.first != self._next:
+        if self._next is not None and commands.first != self._next:
             self.missed += commands.first - self._next
             self.close()
         self._next = commands.first + len(rows)
