@@ -10,14 +10,11 @@ import pytest
 
 from ofa_tui.doom import library
 from ofa_tui.engine.compiler import find_compiler
-from tests.doom.golden_demos import REFERENCE, ROOT, blob_of, demo, names
-
-needs_reference = pytest.mark.skipif(not names(REFERENCE), reason="no ../shared folder beside this checkout")
+from tests.doom.golden_demos import OWN, ROOT, blob_of, demo
 
 
-@needs_reference
 @pytest.mark.slow
-@pytest.mark.parametrize(("sanitizers", "lanes", "tics"), [("address,undefined", 1, 2500), ("thread", 4, 120)])
+@pytest.mark.parametrize(("sanitizers", "lanes", "tics"), [("address,undefined", 1, 3400), ("thread", 4, 120)])
 def test_no_sanitizer_objects(tmp_path: Path, sanitizers: str, lanes: int, tics: int) -> None:
     """Demos played and drawn, then the scripted player, under sanitizers; with threads that share the drawing."""
     driver = tmp_path / "driver"
@@ -28,9 +25,9 @@ def test_no_sanitizer_objects(tmp_path: Path, sanitizers: str, lanes: int, tics:
     if built.returncode and "sanitize" in built.stderr:
         pytest.skip("the compiler has no sanitizer libraries")
     assert built.returncode == 0, built.stderr
-    for name in ("fd1-e1m1-s2-exit", "fd2-demo2", "fd2-map02-s5-a"):
-        recorded = demo(REFERENCE, name)
-        blob_of(REFERENCE, name).tofile(tmp_path / "blob")
+    for name in ("e1m1-explore-2p-7323", "e2m4-explore-7323", "map07-explore-a877"):
+        recorded = demo(OWN, name)
+        blob_of(OWN, name).tofile(tmp_path / "blob")
         recorded.commands[:tics].tofile(tmp_path / "commands")
         library.new_game(recorded.settings()).tofile(tmp_path / "settings")
         files = [str(tmp_path / file) for file in ("blob", "commands", "settings")]
@@ -39,11 +36,10 @@ def test_no_sanitizer_objects(tmp_path: Path, sanitizers: str, lanes: int, tics:
         assert done.returncode == 0, done.stderr[-3000:]
 
 
-@needs_reference
 def test_state_is_a_plain_value() -> None:
     """A copied game goes on exactly like the original: nothing lives outside of the struct."""
-    recorded = demo(REFERENCE, "fd2-demo1")
-    game = library.Game(blob_of(REFERENCE, "fd2-demo1"))
+    recorded = demo(OWN, "map01-explore-a877")
+    game = library.Game(blob_of(OWN, "map01-explore-a877"))
     game.start(**recorded.settings())
     for tic in range(200):
         game.tic(recorded.commands[tic])
