@@ -150,6 +150,7 @@ class HostEngine:
             seconds = self._ended_s if self._ended_s is not None else self._seconds_now()
             losses, sweeps = self._reader.losses(), self._reader.sweeps()
             served, frames = self._reader.served(), self._reader.frames()
+            commands = self._reader.commands()
             sms = self._reader.sms()
             training = state == "running"
             step_ms = self._reader.step_ms(seconds) if training else 0.0
@@ -164,6 +165,7 @@ class HostEngine:
                 sweeps=sweeps,
                 served=served,
                 frames=frames,
+                commands=commands,
                 roles=sms["role"].copy(),
                 sms=sms,
                 applied=applied,

@@ -101,6 +101,7 @@ class RunMemory:
         arena.reserve("prompts", np.int32, abi.PROMPT_SLOTS, model.context)
         arena.reserve("frames", np.uint8, games, abi.FRAME_SLOTS, abi.FRAME_HEIGHT, abi.FRAME_WIDTH)
         arena.reserve("doom_status", abi.DOOM_STATUS, games, abi.FRAME_SLOTS)
+        arena.reserve("doom_commands", abi.DOOM_COMMAND, games, abi.COMMAND_RING)
         arena.reserve("doom_seats", abi.DOOM_SEAT, games)
         arena.reserve("doom_games", np.uint8, games, game_bytes)
         arena.reserve("doom_wad", np.uint8, len(config.doom.blob) if config.doom and games else 0)

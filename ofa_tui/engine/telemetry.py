@@ -12,7 +12,7 @@ from ofa_tui import abi
 from ofa_tui.data.textstream import TextStream
 from ofa_tui.engine.config import RunConfig
 from ofa_tui.engine.memory import RunMemory
-from ofa_tui.engine.protocol import Frame, ServedToken, StepLoss, SweepLoss
+from ofa_tui.engine.protocol import Commands, Frame, ServedToken, StepLoss, SweepLoss
 from ofa_tui.presets import TrainConfig
 
 RATE_SECONDS = 1.5
@@ -37,6 +37,7 @@ class TelemetryReader:
         self._telemetry = memory["telemetry"][0]
         self._text = TextStream(config.tokenizer)
         self._steps, self._tokens, self._frames = config.first_step, config.first_token, config.first_tic
+        self._commands = config.first_tic
         self._sweeps = memory.schedule.sweeps_before
         self._rates: deque[tuple[float, int, int]] = deque()
 
@@ -122,6 +123,17 @@ class TelemetryReader:
             for number, pixels, status in copied
             if number > intact_after
         ]
+
+    def commands(self) -> Commands:
+        """New commands of game 0, without those that the kernel may have begun to overwrite while they were copied."""
+        if not self._config.games:
+            return Commands()
+        total = self.counter("frames")
+        first = max(self._commands, total - abi.COMMAND_RING + 1)
+        rows = self._memory["doom_commands"][0][np.arange(first, total) % abi.COMMAND_RING]
+        self._commands = total
+        lost = max(0, self.counter("frames") - abi.COMMAND_RING + 1 - first)
+        return Commands(first + lost, rows[lost:])
 
     # --- current --------------------------------------------------------------------------------------------------
 
