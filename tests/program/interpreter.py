@@ -19,9 +19,9 @@ from collections.abc import Sequence, Set
 from heapq import heappop, heappush
 
 from ofa_tui import abi
-from ofa_tui.program.types import ProgramSet
+from ofa_tui.program.types import Buffer, ProgramSet
 from tests.program.blocks import Block, Move, OwnedRole, Role
-from tests.program.cells import state_buffers
+from tests.program.cells import Touch, state_buffers
 from tests.program.clocks import Clocks
 from tests.program.memory import Fault, Layout, Pattern, Task, Values, read_tasks
 from tests.program.schedules import SCHEDULES, Schedule
@@ -72,26 +72,25 @@ class Machine:
             task.number = reference.numbers.get(task.identity, -1)
             if not self._counters_exist(task):
                 raise Fault(f"{task.label} uses a counter that does not exist")
-        same = buffers == reference.buffers
-        touched = {task: task.touches(programs, buffers) for task in every if not same or task.number < 0}
+        more = {name: buffer for name, buffer in buffers.items() if name not in reference.buffers}
+        known = programs.buffers == reference.programs.buffers | more
+        touched = {task: task.touches(programs, buffers) for task in every if not known or task.number < 0}
         for task, parts in touched.items():
-            for slot, touch in enumerate(parts):
-                found = form(buffers, touch.view)
-                if (task.op, slot, found) not in reference.forms:
-                    raise Fault(f"{task.label} misreads {touch.view.buffer}, whose elements are {found[1]}, {found[0]}")
-        finer = [touch for parts in touched.values() for touch in parts if not reference.cut.fits(touch)]
+            self._check_forms(task, parts, buffers, reference)
+        finer = [touch for parts in touched.values() for touch in parts
+                 if touch.view.buffer in more or not reference.cut.fits(touch)]
         if finer:
-            reference = Reference(reference.programs, reference.iterations, finer)
+            reference = Reference(reference.programs, reference.iterations, finer, more)
         self.reference = reference
-        self.layout = reference.layout if same else Layout(reference.cut, buffers)
-        known: dict[object, list[Pattern]] = {}
+        self.layout = reference.layout if known else Layout(reference.cut, buffers)
+        found: dict[object, list[Pattern]] = {}
         for task in every:
             if task not in touched:
                 task.patterns = reference.patterns[task.number]
                 continue
-            if task.identity not in known:
-                known[task.identity] = self.layout.patterns(touched[task])
-            task.patterns = known[task.identity]
+            if task.identity not in found:
+                found[task.identity] = self.layout.patterns(touched[task])
+            task.patterns = found[task.identity]
         self.bulk_reads_stale = not all(task.fenced_before for task in every)
 
     def check_single_writers(self) -> None:
@@ -106,6 +105,13 @@ class Machine:
                     other = writers.setdefault(cell, task)
                     if other is not task and cell not in read:
                         raise Fault(f"{other.label} and {task.label} both write {self.layout.describe(cell)}")
+
+    def _check_forms(self, task: Task, parts: Sequence[Touch], buffers: dict[str, Buffer],
+                     reference: Reference) -> None:
+        for slot, touch in enumerate(parts):
+            found = form(buffers, touch.view)
+            if (task.op, slot, found) not in reference.forms:
+                raise Fault(f"{task.label} misreads {touch.view.buffer}, whose elements are {found[1]}, {found[0]}")
 
     def _counters_exist(self, task: Task) -> bool:
         counters = len(self.programs.counters)
@@ -424,6 +430,8 @@ class Run:
             raise Fault(f"{self.published} steps are published, {self.steps_done} done, not {steps}")
         served = reference.token(tuple(self.versions)).memory
         for name, buffer in self.layout.buffers.items():
+            if name in reference.more:
+                continue
             if buffer.copies == 1:
                 memory = served if name in reference.served else reference.memory
                 self._compare_buffer(name, 0, memory[reference.layout.span(name, 0)])

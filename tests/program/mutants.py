@@ -192,6 +192,34 @@ def dropped_order_of_a_reader(programs: ProgramSet, rng: Rng) -> Mutant | None:
                   (place,), producers(programs, range(first, first + n)))
 
 
+def unawaited_reader(programs: ProgramSet, rng: Rng) -> Mutant | None:
+    """A twin that reads the same, writes into buffers of its own, and that nobody waits for: what it reads may be
+    written again while it still runs.
+
+    Not of the last product of streamed decoding: its block goes on to sample only when it is done.
+    """
+    place = rng.choice(places(programs, lambda task, op: bool(op.accesses) and op.name not in CONTROL))
+    if op_at(programs, place).name == "stream_norm_matmul":
+        return None
+    used = operands(programs, place)
+    if any(access.mode == "rw" for _, access, _ in used):
+        return None
+    name, index = place
+    at = index + 1
+    while at < len(programs.programs[name].tasks) - 1 and task_at(programs, (name, at))["lane"]:
+        at += 1  # the lanes of a queue come in runs
+    mutant = copied(programs)
+    twin = task_at(programs, place).copy()
+    twin["signal"], twin["lane"] = abi.NONE_U32, 0
+    insert(mutant, (name, at), twin, f"twin of {label_at(programs, place)}")
+    for slot, access, view in used:
+        if access.mode == "w":
+            buffer = replace(programs.buffers[view.buffer], name=f"{view.buffer}.twin")
+            mutant.buffers[buffer.name] = buffer
+            set_operand(mutant, (name, at), slot, replace(view, buffer=buffer.name))
+    return Mutant(mutant, f"nobody waits for a twin of {label_at(programs, place)}", (), ((name, at),))
+
+
 def wrong_step(programs: ProgramSet, rng: Rng) -> Mutant | None:
     """A wait for another iteration. Not one further back for tasks that wait for the schedule anyway."""
     place = rng.choice(places(programs, lambda task, op: task["n_waits"] > 0))
@@ -255,6 +283,36 @@ def merged_counters(programs: ProgramSet, rng: Rng) -> Mutant | None:
 def _split(wait: Wait, counter: int) -> Iterator[Wait]:
     """The wait with the counter on its own."""
     return _adapted(wait, counter, 0)
+
+
+def half_a_join(programs: ProgramSet, rng: Rng) -> Mutant | None:
+    """The producers of a counter are divided between it and a new one; one who waited for all waits for a half."""
+    joins = [int(signal) for program in programs.programs.values() for signal in set(program.tasks["signal"].tolist())
+             if signal != abi.NONE_U32]
+    counter = rng.choice(joins)
+    group = producers(programs, range(counter, counter + 1))
+    if len(group) < 2:
+        return None
+    reader = rng.choice(waiters(programs, counter))
+    moved = rng.sample(group, rng.randrange(1, len(group)))
+    mutant = copied(programs)
+    new = _new_counter(mutant, f"{programs.counters[counter]}, second half")
+    for place in moved:
+        task_at(mutant, place)["signal"] = new
+    for place in waiters(programs, counter):
+        task = task_at(mutant, place)
+        lag = next(lag for first, _, n, lag in waits_of(task) if first <= counter < first + n)
+        rest = [part for wait in waits_of(task) for part in _adapted(wait, counter, -len(moved))]
+        if not set_waits(task, rest if place == reader else [*rest, (new, len(moved), 1, lag)]):
+            return None
+    return Mutant(mutant, f"{label_at(programs, reader)} waits for {len(group) - len(moved)} of {len(group)} tasks, a "
+                  "counter of their own", (reader,), tuple(moved))
+
+
+def _new_counter(programs: ProgramSet, name: str) -> int:
+    """Adds a counter to a copied program set."""
+    programs.counters = [*programs.counters, name]
+    return len(programs.counters) - 1
 
 
 def wrong_signal(programs: ProgramSet, rng: Rng) -> Mutant | None:
@@ -383,47 +441,53 @@ def region_off_by_one(programs: ProgramSet, rng: Rng) -> Mutant | None:
 
 def early_unpin(programs: ProgramSet, rng: Rng) -> Mutant | None:
     """`sample`, which lets the version go, does not wait for all that read weights, and perhaps stands earlier."""
-    decode = programs.programs["decode"]
-    place = ("decode", len(decode.tasks) - 1)
-    mutant = copied(programs)
-    task = task_at(mutant, place)
-    (first, count, n, lag), = waits_of(task)
-    readers = producers(programs, range(first, first + n))
-    earlier = sorted({int(signal) for signal in decode.tasks["signal"]} - {abi.NONE_U32, first, int(task["signal"])})
-    how = rng.choice(["none", "some", "earlier"] if earlier else ["none", "some"])
-    if how == "some" and count > 1:
-        set_waits(task, [(first, rng.randrange(1, count), n, lag)])
-    elif how == "earlier":
-        other = rng.choice(earlier)
-        set_waits(task, [(other, len(producers(programs, range(other, other + 1))), 1, lag)])
-    else:
-        set_waits(task, [])
-    at = place[1]
-    if rng.random() < 0.5:
-        at = rng.randrange(1, place[1])
-        reorder(mutant, "decode", [*range(at), place[1], *range(at, place[1])])
-    moved = tuple((name, index + (index >= at)) for name, index in readers)
-    return Mutant(mutant, f"sample at {at} waits for {how}", (("decode", at),), (rng.choice(moved),))
+    return _too_early(programs, "decode", rng)
 
 
 def early_publish(programs: ProgramSet, rng: Rng) -> Mutant | None:
     """`publish` does not wait for every weight, and perhaps stands earlier."""
-    name = "train"
-    train = programs.programs[name]
-    at = len(train.tasks) - 1
+    return _too_early(programs, "train", rng)
+
+
+def _too_early(programs: ProgramSet, name: str, rng: Rng) -> Mutant:
+    """The last task of a program does not wait for the one join it should wait for."""
     mutant = copied(programs)
+    at = len(programs.programs[name].tasks) - 1
     task = task_at(mutant, (name, at))
-    (first, count, n, lag), = waits_of(task)
-    writers = producers(programs, range(first, first + n))
-    fewer = rng.randrange(count)
-    set_waits(task, [(first, fewer, n, lag)] if fewer else [])
-    late = rng.choice(writers)
-    if rng.random() < 0.5:
+    (join, count, _, _), = waits_of(task)
+    awaited = producers(programs, range(join, join + 1))
+    late = (rng.choice(awaited),)
+    match how := rng.choice(["nothing", "fewer", "half", "a stage before"]):
+        case "nothing":
+            set_waits(task, [])
+        case "fewer":
+            set_waits(task, [(join, rng.randrange(1, count), 1, 0)])
+        case "half":
+            late = tuple(rng.sample(awaited, rng.randrange(1, count)))
+            new = _new_counter(mutant, f"{name}: a half of {programs.counters[join]}")
+            for place in late:
+                task_at(mutant, place)["signal"] = new
+            set_waits(task, [(join, count - len(late), 1, 0)])
+        case "a stage before":
+            signal, producers_of_it = _stage_before(mutant, name, join, rng)
+            set_waits(task, [(signal, producers_of_it, 1, 0)])
+    if rng.random() < 0.25:
         to = rng.randrange(1, at)
         reorder(mutant, name, [*range(to), at, *range(to, at)])
-        late = (name, late[1] + (late[1] >= to))
-        at = to
-    return Mutant(mutant, f"publish at {at} waits for {fewer} tasks", ((name, at),), (late,))
+        late, at = tuple((name, index + (index >= to)) for _, index in late), to
+    return Mutant(mutant, f"{mutant.programs[name].labels[at]} at {at} waits for {how}", ((name, at),), late)
+
+
+def _stage_before(programs: ProgramSet, name: str, join: int, rng: Rng) -> tuple[int, int]:
+    """A counter that is complete before `join`, and how many signal it; for tasks that send messages a new one."""
+    tasks = programs.programs[name].tasks
+    last = int(tasks["signal"][-1])
+    index = rng.choice([index for index in range(1, len(tasks)) if tasks["signal"][index] not in (join, last)])
+    if tasks["signal"][index] == abi.NONE_U32:
+        stage = (tasks["operands"] == tasks["operands"][index]).all(axis=1)
+        tasks["signal"][stage] = _new_counter(programs, f"{name}: a stage")
+    signal = int(tasks["signal"][index])
+    return signal, int((tasks["signal"] == signal).sum())
 
 
 def wrong_rotation(programs: ProgramSet, rng: Rng) -> Mutant | None:
@@ -618,8 +682,10 @@ class MutantClass:
 CLASSES: dict[str, MutantClass] = {
     "dropped wait": MutantClass(dropped_wait),
     "dropped WAR edge": MutantClass(dropped_order_of_a_reader),
+    "unawaited reader": MutantClass(unawaited_reader),
     "wrong step multiplier": MutantClass(wrong_step),
     "counter off by one": MutantClass(off_by_one),
+    "half a join": MutantClass(half_a_join),
     "merged counters": MutantClass(merged_counters),
     "wrong signal": MutantClass(wrong_signal),
     "cross-queue cycle": MutantClass(cross_queue_cycle),

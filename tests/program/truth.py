@@ -6,8 +6,9 @@ that is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from ofa_tui.program.types import Buffer, ProgramSet, View
 from tests.program.cells import Cut, Touch, state_buffers
@@ -43,11 +44,15 @@ class Token:
 
 
 class Reference:
-    """The truth about `programs`, on cells that are at least as fine as `others` need them."""
+    """The truth about `programs`, on cells that are at least as fine as `others` need them.
 
-    def __init__(self, programs: ProgramSet, iterations: int = 4, others: Iterable[Touch] = ()) -> None:
-        self.programs, self.iterations = programs, iterations
-        self.buffers = programs.buffers | state_buffers(len(programs.programs["doom"].tasks))
+    `more` are buffers that `programs` does not know.
+    """
+
+    def __init__(self, programs: ProgramSet, iterations: int = 4, others: Iterable[Touch] = (),
+                 more: Mapping[str, Buffer] = MappingProxyType({})) -> None:
+        self.programs, self.iterations, self.more = programs, iterations, more
+        self.buffers = programs.buffers | state_buffers(len(programs.programs["doom"].tasks)) | more
         self.tasks = read_tasks(programs)
         every = [task for tasks in self.tasks.values() for task in tasks]
         touched = [task.touches(programs, self.buffers) for task in every]
