@@ -117,6 +117,12 @@ def touches_of(programs: ProgramSet, place: Place) -> tuple[Touch, ...]:
     return touches(int(task["opcode"]), tile, task["operands"].tolist(), programs.views, buffers)
 
 
+def node_of(programs: ProgramSet, place: Place) -> list[int]:
+    """The tasks that do the same to the same operands, other tiles of them."""
+    tasks = programs.programs[place[0]].tasks
+    return np.flatnonzero((tasks["operands"] == tasks["operands"][place[1]]).all(axis=1)).tolist()
+
+
 def operands(programs: ProgramSet, place: Place) -> list[tuple[int, Access, View]]:
     """Slot, access and view of each operand that is there."""
     found = zip(op_at(programs, place).accesses, task_at(programs, place)["operands"].tolist(), strict=False)
@@ -164,8 +170,11 @@ def dropped_wait(programs: ProgramSet, rng: Rng) -> Mutant | None:
 
 
 def dropped_order_of_a_reader(programs: ProgramSet, rng: Rng) -> Mutant | None:
-    """A write-after-read edge: a reader's signal leaves the join that the next step waits for, the step is published or
-    the token begun after an earlier stage than the one that reads last."""
+    """A write-after-read edge between iterations.
+
+    A reader's signal leaves the join that the next step waits for, or the step is published or the token begun after an
+    earlier stage than the one that reads last.
+    """
     kind = rng.choice(["reader", "publish", "token"])
     mutant = copied(programs)
     if kind == "reader":
@@ -193,31 +202,30 @@ def dropped_order_of_a_reader(programs: ProgramSet, rng: Rng) -> Mutant | None:
 
 
 def unawaited_reader(programs: ProgramSet, rng: Rng) -> Mutant | None:
-    """A twin that reads the same, writes into buffers of its own, and that nobody waits for: what it reads may be
-    written again while it still runs.
+    """Twins of a node's tasks that read the same, write into buffers of their own, and that nobody waits for.
 
-    Not of the last product of streamed decoding: its block goes on to sample only when it is done.
+    What they read may be written again while they still run.
     """
     place = rng.choice(places(programs, lambda task, op: bool(op.accesses) and op.name not in CONTROL))
-    if op_at(programs, place).name == "stream_norm_matmul":
-        return None
     used = operands(programs, place)
     if any(access.mode == "rw" for _, access, _ in used):
         return None
-    name, index = place
-    at = index + 1
-    while at < len(programs.programs[name].tasks) - 1 and task_at(programs, (name, at))["lane"]:
-        at += 1  # the lanes of a queue come in runs
+    node = node_of(programs, place)
+    name, behind = place[0], node[-1] + 1
     mutant = copied(programs)
-    twin = task_at(programs, place).copy()
-    twin["signal"], twin["lane"] = abi.NONE_U32, 0
-    insert(mutant, (name, at), twin, f"twin of {label_at(programs, place)}")
-    for slot, access, view in used:
+    for _, access, view in used:
         if access.mode == "w":
             buffer = replace(programs.buffers[view.buffer], name=f"{view.buffer}.twin")
             mutant.buffers[buffer.name] = buffer
-            set_operand(mutant, (name, at), slot, replace(view, buffer=buffer.name))
-    return Mutant(mutant, f"nobody waits for a twin of {label_at(programs, place)}", (), ((name, at),))
+    for at, index in enumerate(node, behind):
+        twin = task_at(programs, (name, index)).copy()
+        twin["signal"] = abi.NONE_U32
+        insert(mutant, (name, at), twin, f"twin of {label_at(programs, (name, index))}")
+        for slot, access, view in used:
+            if access.mode == "w":
+                set_operand(mutant, (name, at), slot, replace(view, buffer=f"{view.buffer}.twin"))
+    late = rng.randrange(behind, behind + len(node))
+    return Mutant(mutant, f"nobody waits for a twin of {label_at(programs, place)}", (), ((name, late),))
 
 
 def wrong_step(programs: ProgramSet, rng: Rng) -> Mutant | None:
@@ -286,7 +294,10 @@ def _split(wait: Wait, counter: int) -> Iterator[Wait]:
 
 
 def half_a_join(programs: ProgramSet, rng: Rng) -> Mutant | None:
-    """The producers of a counter are divided between it and a new one; one who waited for all waits for a half."""
+    """The producers of a counter are divided between it and a new one; one who waited for all waits for a half.
+
+    Not for a half that has all it reads.
+    """
     joins = [int(signal) for program in programs.programs.values() for signal in set(program.tasks["signal"].tolist())
              if signal != abi.NONE_U32]
     counter = rng.choice(joins)
@@ -295,6 +306,8 @@ def half_a_join(programs: ProgramSet, rng: Rng) -> Mutant | None:
         return None
     reader = rng.choice(waiters(programs, counter))
     moved = rng.sample(group, rng.randrange(1, len(group)))
+    if op_at(programs, reader).name not in CONTROL and not any(_writes_for(programs, place, reader) for place in moved):
+        return None
     mutant = copied(programs)
     new = _new_counter(mutant, f"{programs.counters[counter]}, second half")
     for place in moved:
@@ -386,9 +399,13 @@ def swapped_order(programs: ProgramSet, rng: Rng) -> Mutant | None:
 def _sends_to(programs: ProgramSet, sender: Place, reader: Place) -> bool:
     if programs.programs[sender[0]].claims != abi.CLAIM_OWNED:
         return False
+    return _writes_for(programs, sender, reader)
+
+
+def _writes_for(programs: ProgramSet, writer: Place, reader: Place) -> bool:
     read = [touch for touch in touches_of(programs, reader) if "r" in touch.access.mode]
-    return any(sent.view == touch.view and _overlap(sent, touch) for touch in read
-               for sent in touches_of(programs, sender) if sent.access.mode == "w")
+    return any(written.view == touch.view and _overlap(written, touch) for touch in read
+               for written in touches_of(programs, writer) if "w" in written.access.mode)
 
 
 def _overlap(one: Touch, other: Touch) -> bool:
@@ -484,8 +501,7 @@ def _stage_before(programs: ProgramSet, name: str, join: int, rng: Rng) -> tuple
     last = int(tasks["signal"][-1])
     index = rng.choice([index for index in range(1, len(tasks)) if tasks["signal"][index] not in (join, last)])
     if tasks["signal"][index] == abi.NONE_U32:
-        stage = (tasks["operands"] == tasks["operands"][index]).all(axis=1)
-        tasks["signal"][stage] = _new_counter(programs, f"{name}: a stage")
+        tasks["signal"][node_of(programs, (name, index))] = _new_counter(programs, f"{name}: a stage")
     signal = int(tasks["signal"][index])
     return signal, int((tasks["signal"] == signal).sum())
 
@@ -602,13 +618,11 @@ def _without_fence(programs: ProgramSet, rng: Rng, fence: int, word: str) -> Mut
 def wrong_lane(programs: ProgramSet, rng: Rng) -> Mutant | None:
     """A task has another owner: nobody finds it, or data that goes with a message stays with another block.
 
-    Not the last of a run in the lane before its own: whose that is comes by both.
+    Not the lane before its own, whose block finds both.
     """
     lanes = programs.programs["decode"].tasks["lane"].tolist()
     index = rng.randrange(len(lanes))
-    lane = rng.choice(sorted(set(lanes) - {lanes[index]}))
-    if lane == lanes[index] - 1 and lanes[index + 1] == 0:
-        return None
+    lane = rng.choice(sorted(set(lanes) - {lanes[index], lanes[index] - 1}))
     place, mutant = ("decode", index), copied(programs)
     task_at(mutant, place)["lane"] = lane
     return Mutant(mutant, f"{label_at(programs, place)} in lane {lane}", (place,))
