@@ -72,13 +72,12 @@ def _refuse(
     program, at = programs.programs[place.program], place.at
     label = task_label(program, int(accesses[place.program].task[at]))
     other_label = task_label(programs.programs[other.program], int(accesses[other.program].task[other.at]))
-    if other.program != place.program:
-        other_label = f"{other_label} of {other.program}"
+    other_named = other_label if other.program == place.program else f"{other_label} of {other.program}"
     where = describe_access(programs, program, accesses[place.program], at)
     if before:
         use = "copies to" if accesses[place.program].writes[at] else "copies from"
-        sentence = f"{label} {use} {where}, which {other_label} writes before it, without a fence before its copies"
+        sentence = f"{label} {use} {where}, which {other_named} writes before it, without a fence before its copies"
     else:
         use = "writes" if accesses[other.program].writes[other.at] else "reads"
-        sentence = f"{label} copies to {where}, which {other_label} {use} after it, without a fence after its copies"
+        sentence = f"{label} copies to {where}, which {other_named} {use} after it, without a fence after its copies"
     raise ProgramError("fence", f"{program.name}: {sentence}", (label, other_label))

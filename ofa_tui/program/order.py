@@ -52,11 +52,14 @@ class Order:
         """i8 [tasks]: tasks with equal waits that read the same messages have equal numbers."""
         self._waits = [waits[number // len(messages.seen)] for number in numbers.tolist()]
         self._read_set = messages.read_set[self._first_task]
-        self.edges = self.messages = 0
+        self.edges = 0
+        self.messages = sum(len(messages.seen[number]) for number in messages.read_set.tolist())
         for number, task in enumerate(self._first_task.tolist()):
             for wait in self._waits[number]:
                 self._check_wait(task, *wait)
-            self._check_messages(task, self._seen[self._read_set[number]])
+            seen = self._seen[self._read_set[number]]
+            if seen and seen[-1][0] >= task:
+                self._refuse_backward(task, seen[-1][0])
         self._separated: dict[int, bool] = {}
         self._ancestors = self._find_ancestors(iterations, self._seen)
         self._by_counters = self._ancestors[0]
@@ -131,11 +134,6 @@ class Order:
             if lag == 0 and last >= task:
                 self._refuse_backward(task, last)
         self.edges += n
-
-    def _check_messages(self, task: int, seen: list[tuple[int, bool]]) -> None:
-        if seen and seen[-1][0] >= task:
-            self._refuse_backward(task, seen[-1][0])
-        self.messages += len(seen)
 
     def _refuse_foreign(self, label: str, counter: int) -> None:
         name = self._programs.counters[counter]

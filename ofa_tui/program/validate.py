@@ -74,7 +74,7 @@ class ProgramReport:
     edges: int
     """Pairs of distinct waits and counters."""
     messages: int
-    """Pairs of tasks that read the same messages and tasks that write them."""
+    """Pairs of a task and one whose packets it waits for."""
     rectangles: int
     pairs: int
     """Pairs of accesses that were shown to be ordered."""
@@ -331,7 +331,7 @@ def _check_versions(programs: ProgramSet, accesses: dict[str, Accesses]) -> None
     }
     for name, a in accesses.items():
         distinct = np.unique(np.column_stack([a.view, a.writes]), axis=0, return_index=True)[1] if len(a.view) else ()
-        for at in sorted(distinct):
+        for at in sorted(distinct, key=lambda at: (not a.writes[at], at)):
             view = programs.views[int(a.view[at])]
             fault = _version_fault(programs.buffers[view.buffer], view.rotation, name, bool(a.writes[at]), completed)
             if fault:

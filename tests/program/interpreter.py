@@ -430,14 +430,12 @@ class Run:
             raise Fault(f"{self.published} steps are published, {self.steps_done} done, not {steps}")
         served = reference.token(tuple(self.versions)).memory
         for name, buffer in self.layout.buffers.items():
-            if name in reference.more:
-                continue
-            if buffer.copies == 1:
+            if name in reference.weights[steps]:
+                for version in range(steps + 1 - buffer.copies, steps + 1):
+                    self._compare_buffer(name, version, reference.weights[version][name])
+            elif name not in reference.more and buffer.copies == 1:
                 memory = served if name in reference.served else reference.memory
                 self._compare_buffer(name, 0, memory[reference.layout.span(name, 0)])
-                continue
-            for version in range(steps + 1 - buffer.copies, steps + 1):
-                self._compare_buffer(name, version, reference.weights[version][name])
 
     def _compare_buffer(self, name: str, version: int, expected: list[int]) -> None:
         span = self.layout.span(name, version)

@@ -682,6 +682,99 @@ def _some_message(programs: ProgramSet, rng: Rng, readers: bool = False) -> tupl
     return rng.choice(found)
 
 
+# --- anything --------------------------------------------------------------------------------------------------------
+
+
+def random_edits(programs: ProgramSet, rng: Rng) -> Mutant | None:
+    """One to three changes of any field. Many are harmless: this class does not count."""
+    mutant = copied(programs)
+    done = [rng.choice(EDITS)(mutant, rng) for _ in range(rng.choice([1, 1, 1, 2, 3]))]
+    return Mutant(mutant, "; ".join(done))
+
+
+def _any_place(programs: ProgramSet, rng: Rng) -> Place:
+    return rng.choice(places(programs, lambda task, op: True))
+
+
+def _edit_wait(programs: ProgramSet, rng: Rng) -> str:
+    place = rng.choice(places(programs, lambda task, op: task["n_waits"] > 0))
+    task = task_at(programs, place)
+    slot, column = rng.randrange(int(task["n_waits"])), rng.choice(["first", "count", "n", "lag"])
+    old = int(task["waits"][slot][column])
+    task["waits"][slot][column] = max(0, old + rng.choice([-2, -1, 1, 2]))
+    return f"{label_at(programs, place)}: {column} of wait {slot} was {old}"
+
+
+def _edit_tile(programs: ProgramSet, rng: Rng) -> str:
+    place, axis = _any_place(programs, rng), rng.randrange(4)
+    tile = task_at(programs, place)["tile"]
+    old = int(tile[axis])
+    tile[axis] += rng.choice([-16, -1, 1, 16])
+    return f"{label_at(programs, place)}: tile[{axis}] was {old}"
+
+
+def _edit_operand(programs: ProgramSet, rng: Rng) -> str:
+    place = rng.choice(places(programs, lambda task, op: bool(op.accesses)))
+    slot, _, old = rng.choice(operands(programs, place))
+    shape = programs.buffers[old.buffer].shape
+    like = [view for view in programs.views if programs.buffers[view.buffer].shape == shape and view != old]
+    set_operand(programs, place, slot, rng.choice(like or programs.views))
+    return f"{label_at(programs, place)}: operand {slot} was {old}"
+
+
+def _edit_number(field: str, choices: Callable[[ProgramSet, str], list[int]]) -> Callable[[ProgramSet, Rng], str]:
+    def edit(programs: ProgramSet, rng: Rng) -> str:
+        place = _any_place(programs, rng)
+        task = task_at(programs, place)
+        old, task[field] = int(task[field]), rng.choice(choices(programs, place[0]))
+        return f"{label_at(programs, place)}: {field} was {old}"
+
+    return edit
+
+
+def _edit_queue(programs: ProgramSet, rng: Rng) -> str:
+    place = _any_place(programs, rng)
+    label, n = label_at(programs, place), len(programs.programs[place[0]].tasks)
+    match rng.choice(["remove", "repeat", "move"]):
+        case "remove":
+            remove(programs, place)
+            return f"{label} removed"
+        case "repeat":
+            insert(programs, (place[0], rng.randrange(n + 1)), task_at(programs, place), f"twin of {label}")
+            return f"{label} repeated"
+    order = list(range(n))
+    order.insert(rng.randrange(n), order.pop(place[1]))
+    reorder(programs, place[0], order)
+    return f"{label} moved"
+
+
+def _edit_view(programs: ProgramSet, rng: Rng) -> str:
+    index = rng.randrange(len(programs.views))
+    old = programs.views[index]
+    field = rng.choice(["rotation", "generation"])
+    programs.views[index] = replace(old, **{field: rng.randrange(3)})
+    return f"view {index} was {old}"
+
+
+def _edit_buffer(programs: ProgramSet, rng: Rng) -> str:
+    name = rng.choice(sorted(programs.buffers))
+    old = programs.buffers[name]
+    field, value = rng.choice([("copies", 1), ("copies", 2), ("copies", 3), ("layout", "rows"), ("layout", "stream"),
+                               ("generations", max(1, old.generations - 1)), ("generations", old.generations + 1)])
+    programs.buffers[name] = replace(old, **{field: value})
+    return f"{field} of {name} is {value}"
+
+
+EDITS: tuple[Callable[[ProgramSet, Rng], str], ...] = (
+    _edit_wait, _edit_wait, _edit_tile, _edit_operand, _edit_queue, _edit_view, _edit_buffer,
+    _edit_number("signal", lambda programs, name: programs.programs[name].tasks["signal"].tolist()),
+    _edit_number("n_waits", lambda programs, name: [0, 1, 2, 3]),
+    _edit_number("flags", lambda programs, name: programs.programs[name].tasks["flags"].tolist()),
+    _edit_number("lane", lambda programs, name: programs.programs[name].tasks["lane"].tolist()),
+    _edit_number("opcode", lambda programs, name: programs.programs[name].tasks["opcode"].tolist()),
+)
+
+
 # --- the table -------------------------------------------------------------------------------------------------------
 
 
@@ -691,6 +784,8 @@ class MutantClass:
     targets: tuple[str, ...] = ("host", "sm90")
     layers: int = 1
     """Of the model whose programs it changes."""
+    harmful: bool = True
+    """Whether nearly all of its mutants are wrong."""
 
 
 CLASSES: dict[str, MutantClass] = {
@@ -720,6 +815,7 @@ CLASSES: dict[str, MutantClass] = {
     "message of another generation": MutantClass(message_of_another_generation, ("sm90",), layers=2),
     "merged generations": MutantClass(merged_generations, ("sm90",), layers=2),
     "dropped message": MutantClass(dropped_message, ("sm90",), layers=2),
+    "random edits": MutantClass(random_edits, harmful=False),
 }
 
 

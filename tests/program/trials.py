@@ -38,7 +38,8 @@ class Score:
 
     @property
     def counts(self) -> bool:
-        return self.shown >= SHOWN_AT_LEAST * self.made
+        """Whether so many are wrong that the class means something, if it should."""
+        return not CLASSES[self.name].harmful or self.shown >= SHOWN_AT_LEAST * self.made
 
 
 def try_mutants(name: str, target: str, seeds: Iterable[int], progress: Callable[[], None] = lambda: None) -> Score:
