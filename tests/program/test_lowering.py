@@ -9,10 +9,25 @@ from ofa_tui.presets import PRESETS, ModelConfig, TrainConfig
 from ofa_tui.program.graph import matrix_shapes
 from ofa_tui.program.lowering import compile_programs
 from ofa_tui.program.ops import ADAMW_DECAY, OPCODES
+from ofa_tui.program.targets import TARGETS
 from ofa_tui.program.validate import validate
 from tests.oracle import reference
 from tests.program.shapes import any_shape, small_programs
 from tests.program.simulator import CHOICES, Simulator
+
+
+@st.composite
+def sm90_shape(draw: st.DrawFn) -> tuple[ModelConfig, TrainConfig]:
+    """All extents but the context are multiples of 16; the keys and values of a head fit into shared memory."""
+    heads, head_dim = draw(st.integers(1, 5)), 16 * draw(st.integers(1, 12))
+    longest = min(600, TARGETS["sm90"].shared_bytes // (4 * head_dim) - 3 * 64 - 64)
+    context = draw(st.integers(1, longest))
+    model = ModelConfig(
+        layers=draw(st.integers(1, 3)), width=heads * head_dim, heads=heads, feed_forward=16 * draw(st.integers(1, 30)),
+        context=context, vocab=16 * draw(st.integers(1, 60)),
+    )
+    batch = draw(st.integers(1, max(1, min(40, 4096 // context))))
+    return model, TrainConfig(batch=batch, steps=5, learning_rate=1e-3, warmup_steps=1)
 
 
 @settings(max_examples=25, deadline=None)
@@ -23,9 +38,18 @@ def test_every_shape_compiles_to_a_program_that_is_proved(shape, games):
     assert report.programs["train"].tasks == len(programs.programs["train"].tasks)
 
 
+@settings(max_examples=25, deadline=None)
+@given(sm90_shape(), st.sampled_from(["bf16", "f4"]))
+def test_every_shape_compiles_for_sm90_too(shape, storage):
+    report = validate(compile_programs(*shape, target="sm90", storage=storage))
+    assert all(r.messages == 0 for name, r in report.programs.items() if name != "decode")
+    assert 0 < report.programs["train"].shared_bytes <= TARGETS["sm90"].shared_bytes
+
+
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", ["tiny", "shakespeare-char", pytest.param("model-s", marks=pytest.mark.slow)])
-def test_presets_are_proved(name):
-    validate(compile_programs(PRESETS[name].model, PRESETS[name].train))
+def test_presets_are_proved(name, target):
+    validate(compile_programs(PRESETS[name].model, PRESETS[name].train, target=target))
 
 
 def test_presets_have_their_parameters():
