@@ -47,8 +47,8 @@ def test_tasks_are_printed_in_full(capsys):
     } <= lines
     heads = "32 tasks from head rows 0-0 columns 0-31 to head rows 0-0 columns 992-1023"
     assert f"waits for decode: head at 32: {heads}" in lines
-
-           assert any(line.startswith("polls message 0 of decode.attention: layers.0.attention head 0 part 0") for line in lines)
+    first = "polls message 0 of decode.attention: layers.0.attention head 0 part 0"
+    assert any(line.startswith(first) for line in lines)
     assert main(["program", "show", "--target", "sm90", "--stage", "task", "--program", "decode", "--task", "10"]) == 0
     assert capsys.readouterr().out.splitlines() == printed[: len(printed) - [*reversed(printed)].index(
         "decode: task 161 of 162, sample") - 1]
