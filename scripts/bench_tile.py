@@ -18,7 +18,7 @@ from ofa_tui import locations
 from ofa_tui.engine.compiler import find_compiler
 
 KINDS = ("x w^T", "x w", "x^T w")
-FLOP_PER_TURN = 2e8
+FLOP_PER_TURN = 5e10
 
 
 def compile_products(folder: Path, flags: tuple[str, ...] = ("-march=native",)) -> ctypes.CDLL:
