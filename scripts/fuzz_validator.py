@@ -45,8 +45,6 @@ def print_score(score: Score, verbose: bool) -> None:
           f"{len(score.wrongly_accepted):9} {len(score.not_shown):9}{mark}", flush=True)
     for line in score.wrongly_accepted:
         print(f"      ACCEPTED: {line}")
-    for line in score.other_meaning:
-        print(f"      another program, not a wrong schedule: {line}")
     if verbose:
         print(f"      refused by: {', '.join(f'{check} {n}' for check, n in score.checks.most_common())}")
         for line in score.not_shown:

@@ -30,10 +30,7 @@ class Score:
     """The oracle found an interleaving in which they go wrong."""
     accepted: int = 0
     wrongly_accepted: list[str] = field(default_factory=list)
-    """Accepted by the validator though shown wrong."""
-    other_meaning: list[str] = field(default_factory=list)
-    """Accepted, and right in any order, but not what the unchanged program computes: no matter of scheduling. Only in
-    classes that are not meant to be harmful."""
+    """Accepted by the validator though shown wrong, by wrong order or by another meaning: none is excused."""
     not_shown: list[str] = field(default_factory=list)
     """Refused by the validator though nothing was found."""
     checks: Counter[str] = field(default_factory=Counter)
@@ -58,9 +55,8 @@ def try_mutants(name: str, target: str, seeds: Iterable[int], progress: Callable
         if refusal is not None:
             score.checks[refusal.check] += 1
         if refusal is None and fault is not None:
-            other_meaning = not CLASSES[name].harmful and right_in_itself(mutant, seed)
-            found = score.other_meaning if other_meaning else score.wrongly_accepted
-            found.append(f"seed {seed}, {mutant.what}: {fault}")
+            kind = " (right in any order, but another program)" if right_in_itself(mutant, seed) else ""
+            score.wrongly_accepted.append(f"seed {seed}, {mutant.what}: {fault}{kind}")
         if refusal is not None and fault is None:
             score.not_shown.append(f"seed {seed}, {mutant.what}: {refusal}")
         progress()
