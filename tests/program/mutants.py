@@ -39,6 +39,7 @@ from tests.program.editing import (
     waits_of,
     writes_for,
 )
+from tests.program.other_models import another_model
 from tests.program.random_edits import random_edits
 
 OPENS_TRAINING = ("step_begin", "sweep_begin")
@@ -593,6 +594,7 @@ CLASSES: dict[str, MutantClass] = {
     "message of another generation": MutantClass(message_of_another_generation, ("sm90",), layers=2),
     "merged generations": MutantClass(merged_generations, ("sm90",), layers=2),
     "dropped message": MutantClass(dropped_message, ("sm90",)),
+    "another model": MutantClass(another_model, layers=2),
     "random edits": MutantClass(random_edits, harmful=False),
 }
 
