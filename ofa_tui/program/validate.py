@@ -20,7 +20,9 @@ What is shown for each program, for any number of blocks that claim its tasks in
 6. the pin protocol lets no step overwrite a pinned version (`pin_model`);
 7. where operands go through the copy engine, fences stand between it and ordinary accesses (`fences`); no task needs
    more shared memory than there is, or copies what the engine cannot (`resources`);
-8. doom plays each game once per iteration, one tic after the other.
+8. doom plays each game that the set declares once per iteration, one tic after the other;
+9. every program has the operations of the model that the set declares, with their operands by name, with weight decay
+   where a parameter decays, and no others (`meaning`). This is asked last: what is out of order is refused before.
 
 Assumed of the engine:
 
@@ -37,8 +39,7 @@ Assumed of the bodies:
 - an element of a message is read before the same task overwrites it;
 - packets that nobody rewrites for 2^32 / generations iterations are not looked for again.
 
-Not shown: that the tasks compute the model. All tasks that make a buffer do the same with the same operands
-(`operands`), but these may be other buffers of the same kind, shape and place in the order.
+Not shown: that a body computes what its opcode says.
 """
 
 from __future__ import annotations
