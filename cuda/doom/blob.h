@@ -206,7 +206,8 @@ enum NavFlag : int16_t {
     NAV_DROP = 1,         // more than 24 units down: no way back through here
     NAV_DAMAGE = 2,       // the far side hurts
     NAV_DOOR = 4,         // opened by using `line` itself; `key` says what that takes
-    NAV_CROSSES = 8       // crossing `line` triggers its special
+    NAV_CROSSES = 8,      // crossing `line` triggers its special
+    NAV_TRAP = 16         // beyond it no exit can be reached, whatever one does
 };
 
 struct NavEdge {
