@@ -267,6 +267,10 @@ struct SectorReach {
 
 // What a scripted player remembers. All but the first group starts afresh with each level.
 constexpr int MAX_PATH = 192, MAX_NAV_NODES = 16384, MAX_NAV_EDGES = 65536, MAX_AVOIDED_ITEMS = 16, MOST_USES = 6;
+constexpr int MAX_BARRED = 2048, MAX_KEYS = 32;
+struct BarredEdge {
+    int32_t from, edge;
+};
 struct Script {
     uint8_t behaviour;
     uint32_t random;            // its own stream, so that it disturbs nobody
@@ -282,7 +286,7 @@ struct Script {
     int32_t path_length, goal_failures, off_path_tics, wait_tics, rest_tics, use_tics;
     int32_t path_checked;       // edges of the path below this one have not been walked in thought
     int32_t remedy_edge, remedy_line;  // barred edge the goal is to open, line used last
-    int32_t plan_tics, fruitless;
+    int32_t plan_tics;
     Fixed sample_x, sample_y;   // where it was at the last check for being stuck
     int32_t sample_tics, moving_tics;
     int32_t dodge_tics, wander_tics;
@@ -303,9 +307,12 @@ struct Script {
     uint8_t edge_failures[MAX_NAV_EDGES];
     uint8_t line_uses[MAX_LINES];
     // The search for ways, the running or the last one.
-    uint8_t searching, search_again, search_wanted;
+    uint8_t searching, search_wanted;
     int32_t search_number;
     uint32_t random_ties;
+    int32_t layer, n_barred;
+    BarredEdge barred[MAX_BARRED];  // met and not passed
+    int32_t keys[MAX_KEYS], n_keys;
     int32_t bosses[2], exit_boss;  // living ones whose death moves tag 666, tag 667, ends the level
     uint8_t node_danger[MAX_NAV_NODES];
     SectorReach reach[MAX_SECTORS];

@@ -62,7 +62,7 @@ OFA_FUNCTION void forget_failures(Script& s) {
 OFA_FUNCTION bool go_for_item(WorldBase& w, const Player& p, int greed) {
     Game& g = w.g;
     Script& s = g.script;
-    Remedy best = {{}, OBSTACLE};
+    Choice best = {{}, OBSTACLE};
     for (int node = g.thinkers[THINKER_HEAD].next; node != THINKER_HEAD; node = g.thinkers[node].next) {
         if (g.thinkers[node].kind != THINKER_MOBJ || !(g.mobjs[node].flags & MF_SPECIAL)) continue;
         const int reach = reach_for_item(w, p, g.mobjs[node].type);
@@ -76,7 +76,7 @@ OFA_FUNCTION bool go_for_item(WorldBase& w, const Player& p, int greed) {
 
 OFA_FUNCTION bool go_for_key(WorldBase& w, const Player& p) {
     Game& g = w.g;
-    Remedy best = {{}, OBSTACLE};
+    Choice best = {{}, OBSTACLE};
     for (int node = g.thinkers[THINKER_HEAD].next; node != THINKER_HEAD; node = g.thinkers[node].next) {
         if (g.thinkers[node].kind != THINKER_MOBJ || !(g.mobjs[node].flags & MF_SPECIAL)) continue;
         if (reach_for_item(w, p, g.mobjs[node].type) == ANY_WAY && !is_avoided(g.script, node))
@@ -112,7 +112,7 @@ OFA_FUNCTION bool go_for_exit(WorldBase& w, const Player& p, int limit) {
     Game& g = w.g;
     Script& s = g.script;
     const NavTrigger* triggers = at(w.wad, w.level->nav_triggers);
-    Remedy best = {{}, limit};
+    Choice best = {{}, limit};
     const int first_of_sectors = at(w.wad, w.level->nav_sector_triggers)[0];
     for (int i = 0; i < first_of_sectors; ++i) {
         const NavTrigger& t = triggers[i];
@@ -130,7 +130,7 @@ OFA_FUNCTION bool go_for_exit(WorldBase& w, const Player& p, int limit) {
 OFA_FUNCTION bool go_for_trigger(WorldBase& w, const Player& p, int most_uses) {
     Script& s = w.g.script;
     const NavTrigger* triggers = at(w.wad, w.level->nav_triggers);
-    Remedy best = {{}, OBSTACLE};
+    Choice best = {{}, OBSTACLE};
     for (int i = at(w.wad, w.level->nav_sector_triggers)[0]; i < int(w.level->nav_triggers.count); ++i) {
         const NavTrigger& t = triggers[i];
         if (t.node < 0 || w.g.lines[t.line].special == 0 || !has_key(p, t.key)) continue;
@@ -144,7 +144,7 @@ OFA_FUNCTION bool go_for_trigger(WorldBase& w, const Player& p, int most_uses) {
 OFA_FUNCTION bool go_for_enemy(WorldBase& w, const Player& p, int limit) {
     Game& g = w.g;
     Script& s = g.script;
-    Remedy best = {{}, limit};
+    Choice best = {{}, limit};
     for (int node = g.thinkers[THINKER_HEAD].next; node != THINKER_HEAD; node = g.thinkers[node].next) {
         if (g.thinkers[node].kind != THINKER_MOBJ || !is_enemy(g.mobjs[node]) || is_avoided(s, node)) continue;
         consider(s, best, enemy_wish(w, node), 0);

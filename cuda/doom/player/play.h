@@ -18,7 +18,7 @@ OFA_FUNCTION void forget_level(Game& g) {
     }
     s.level = g.level;
     drop_goal(s);
-    s.searching = s.search_again = s.search_wanted = 0;
+    s.searching = s.search_wanted = 0;
     s.off_path_tics = s.wait_tics = s.rest_tics = s.use_tics = s.goal_failures = 0;
     s.evade_tics = s.strafe_tics = s.plan_tics = s.camp_tics = 0;
     s.remedy_edge = s.remedy_line = NONE;
@@ -81,15 +81,11 @@ OFA_FUNCTION void plan(WorldBase& w, const Player& p, Choose choose) {
         begin_search(w, m.subsector);
     }
     if (!advance_search(w, p)) return;
-    s.plan_tics = s.search_again = s.search_wanted = 0;
+    s.plan_tics = s.search_wanted = 0;
     const GoalKind before = s.goal_kind;
     const bool found = choose();
     s.stubborn = 0;
-    if (found) s.fruitless = 0;
-    if (found || before != GOAL_NONE) return;
-    if (s.search_again && ++s.fruitless < 12) return;
-    s.fruitless = 0;
-    despair(w, [&] { return go_anywhere(w, p); });
+    if (!found && before == GOAL_NONE) despair(w, [&] { return go_anywhere(w, p); });
 }
 
 // The legs' part: along the path, or what is to be done at its end.

@@ -1,15 +1,16 @@
 // Shortest ways over the navigation graph as the level stands, worked out a piece at a time.
 //
-// Dijkstra's method from where the player stands. What is barred costs OBSTACLE on top, so that every place that can be
-// reached as things are is nearer than OBSTACLE, and the way to any other begins with a way to its first obstacle.
+// Dijkstra's method from where the player stands, in layers. The first layer is what can be reached as things are. The
+// next is what can be reached once something has been done that is within reach by then: a trigger of the first layer
+// used, a key of it taken. And so on, so that whatever is reached at all is reached by a plan without a circle.
 #pragma once
 
 #include "fight.h"
-#include "passage.h"
+#include "remedy.h"
 
 namespace doom {
 
-constexpr int UNREACHED = 0x7FFFFFFF, OBSTACLE = 1 << 22, FARTHEST = 1 << 30;
+constexpr int FARTHEST = 1 << 30;
 constexpr int EDGES_A_TIC = 1500;         // looked at in one tic: keeps a thought far below a tic on a slow thread
 constexpr int EDGE_FAILURES = 4;          // so often an edge has to fail before it counts as closed
 constexpr int TRAP_COST = 1 << 18;
@@ -18,12 +19,6 @@ OFA_FUNCTION int n_nav_nodes(const WorldBase& w) {
     const int n = int(w.level->nav_nodes.count);
     return n < MAX_NAV_NODES ? n : MAX_NAV_NODES;
 }
-
-OFA_FUNCTION int distance_to(const Script& s, int node) {
-    return node < 0 || node >= MAX_NAV_NODES ? UNREACHED : s.distance[node];
-}
-
-OFA_FUNCTION bool can_reach(const Script& s, int node) { return distance_to(s, node) < OBSTACLE; }
 
 // --- a heap of nodes by distance -----------------------------------------------------------------------------------
 
@@ -68,7 +63,6 @@ OFA_FUNCTION int edge_cost(const WorldBase& w, const Player& p, const NavEdge& e
     if (hurts(w.g, w.subsectors[e.to].sector) && !p.powers[POWER_SUIT]) cost += 64 + e.cost * (p.health < 50 ? 16 : 6);
     if (how == PASSAGE_DOOR) cost += 128;
     if (how == PASSAGE_WAIT) cost += 256;
-    if (how == PASSAGE_BARRED) cost += OBSTACLE;
     return cost + 1024 * s.edge_failures[number] + s.node_danger[e.to] * 64;
 }
 
@@ -87,15 +81,17 @@ OFA_FUNCTION bool crosses_strip(const WorldBase& w, int node, const NavEdge& e) 
 
 // --- the search ----------------------------------------------------------------------------------------------------
 
-// Bosses whose death moves something, and how many monsters are about each node.
-OFA_FUNCTION void look_at_monsters(WorldBase& w) {
+// Notes keys, bosses whose death moves something, and how dangerous each node is.
+OFA_FUNCTION void look_at_things(WorldBase& w) {
     Game& g = w.g;
     Script& s = g.script;
     s.bosses[0] = s.bosses[1] = s.exit_boss = NONE;
+    s.n_keys = 0;
     memset(s.node_danger, 0, sizeof s.node_danger);
     for (int node = g.thinkers[THINKER_HEAD].next; node != THINKER_HEAD; node = g.thinkers[node].next) {
         if (g.thinkers[node].kind != THINKER_MOBJ) continue;
         const Mobj& m = g.mobjs[node];
+        if ((m.flags & MF_SPECIAL) && key_colour(m.type) && s.n_keys < MAX_KEYS) s.keys[s.n_keys++] = node;
         if (!(m.flags & MF_SHOOTABLE) || m.health <= 0) continue;
         if (ends_level_by_death(g, m.type)) s.exit_boss = node;
         for (int i = 0; i < 2; ++i)
@@ -112,32 +108,58 @@ OFA_FUNCTION void begin_search(WorldBase& w, int start) {
         s.distance[i] = UNREACHED;
         s.heap_place[i] = s.came_from[i] = s.came_by[i] = NONE;
     }
-    look_at_monsters(w);
+    look_at_things(w);
     ++s.search_number;
-    s.heap_size = 0;
+    s.heap_size = s.layer = s.n_barred = 0;
     s.searching = 1;
     if (start >= n) return;
     s.distance[start] = 0;
     place_in_heap(s, s.heap_size++, start);
 }
 
+OFA_FUNCTION void reach_node(Script& s, int node, int from, int by, int distance) {
+    if (distance >= s.distance[node] || distance > FARTHEST) return;
+    const bool waiting = s.distance[node] != UNREACHED;
+    s.distance[node] = distance;
+    s.came_from[node] = from;
+    s.came_by[node] = by;
+    if (!waiting) place_in_heap(s, s.heap_size++, node);
+    rise_in_heap(s, s.heap_place[node]);
+}
+
 OFA_FUNCTION void look_along_edge(WorldBase& w, const Player& p, int node, int number) {
     Script& s = w.g.script;
     const NavEdge& e = at(w.wad, w.level->nav_edges)[number];
-    if (e.to >= n_nav_nodes(w) || number >= MAX_NAV_EDGES) return;
+    if (e.to >= n_nav_nodes(w) || number >= MAX_NAV_EDGES || s.distance[e.to] <= s.distance[node]) return;
     if (s.edge_failures[number] >= EDGE_FAILURES && !s.stubborn) return;
     int bar;
     Passage how = passage(w, p, node, e, bar);
     if (how != PASSAGE_FREE && how != PASSAGE_WAIT && crosses_strip(w, node, e)) how = PASSAGE_WAIT;
     if (how == PASSAGE_CLOSED) return;
-    const int distance = s.distance[node] + edge_cost(w, p, e, number, how);
-    if (distance >= s.distance[e.to] || distance > FARTHEST) return;
-    const bool waiting = s.distance[e.to] != UNREACHED;
-    s.distance[e.to] = distance;
-    s.came_from[e.to] = node;
-    s.came_by[e.to] = number;
-    if (!waiting) place_in_heap(s, s.heap_size++, e.to);
-    rise_in_heap(s, s.heap_place[e.to]);
+    if (how != PASSAGE_BARRED) reach_node(s, e.to, node, number, s.distance[node] + edge_cost(w, p, e, number, how));
+    else if (s.n_barred < MAX_BARRED) s.barred[s.n_barred++] = {node, number};
+}
+
+// Begins the next layer: with the barred edges for which something in the layers before is a remedy.
+OFA_FUNCTION void open_barred_edges(WorldBase& w, const Player& p) {
+    Script& s = w.g.script;
+    const NavEdge* edges = at(w.wad, w.level->nav_edges);
+    ++s.layer;
+    const int limit = s.layer * OBSTACLE;
+    int kept = 0;
+    for (int i = 0; i < s.n_barred; ++i) {
+        const BarredEdge b = s.barred[i];
+        const NavEdge& e = edges[b.edge];
+        if (s.distance[e.to] < limit) continue;
+        Wish wish;
+        if (find_remedy(w, p, b.from, b.edge, limit, wish)) {
+            const int cost = edge_cost(w, p, e, b.edge, PASSAGE_BARRED);
+            reach_node(s, e.to, b.from, b.edge, limit + s.distance[b.from] % OBSTACLE + cost);
+        } else {
+            s.barred[kept++] = b;
+        }
+    }
+    s.n_barred = kept;
 }
 
 // One tic's share of the search; true when it is done.
@@ -149,17 +171,20 @@ OFA_NOINLINE bool advance_search(WorldBase& w, const Player& p) {
         for (uint32_t i = 0; i < nodes[node].n_edges; ++i) look_along_edge(w, p, node, int(nodes[node].first_edge + i));
         looked += int(nodes[node].n_edges);
     }
+    if (s.heap_size == 0) open_barred_edges(w, p);
     s.searching = s.heap_size > 0;
     return !s.searching;
 }
 
 // --- the way found -------------------------------------------------------------------------------------------------
 
+OFA_FUNCTION int layer_of(const Script& s, int node) { return s.distance[node] / OBSTACLE; }
+
 // Number of the first barred edge on the way to a node, and the node it starts from; NONE if nothing bars the way.
 OFA_FUNCTION int first_obstacle(const Script& s, int node, int& from) {
     int first = NONE;
     for (int i = node; s.came_from[i] != NONE; i = s.came_from[i]) {
-        if (s.distance[i] - s.distance[s.came_from[i]] < OBSTACLE) continue;
+        if (layer_of(s, i) == layer_of(s, s.came_from[i])) continue;
         first = s.came_by[i];
         from = s.came_from[i];
     }
