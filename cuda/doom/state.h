@@ -284,6 +284,7 @@ struct Script {
     int32_t goal_side;          // of a line to cross: the side it was begun from
     int32_t path[MAX_PATH];     // edges of the navigation graph, the next one last
     int32_t path_length, goal_failures, off_path_tics, wait_tics, rest_tics, use_tics;
+    int32_t aim;                // edge of the path walked to
     int32_t path_checked;       // edges of the path below this one have not been walked in thought
     int32_t remedy_edge, remedy_line;  // barred edge the goal is to open, line used last
     int32_t plan_tics;

@@ -22,6 +22,7 @@ OFA_FUNCTION void set_goal(Script& s, const Wish& wish) {
     s.goal_side = -1;
     s.wait_tics = s.off_path_tics = 0;
     take_way_to(s, wish.node);
+    s.aim = s.path_length - 1;
     s.path_checked = s.stubborn ? 0 : s.path_length;
 }
 

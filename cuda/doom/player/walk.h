@@ -95,21 +95,92 @@ OFA_FUNCTION bool use_door_ahead(WorldBase& w, const Player& p, Intent& in) {
     return false;
 }
 
-// Moves the aim from the opening's middle to a place before it, until the player is in line, and then behind it.
-OFA_FUNCTION void aim_through(const WorldBase& w, const Mobj& m, const NavEdge& e, Fixed& x, Fixed& y) {
-    const Angle right = angle_to(w, e.x1 * UNIT, e.y1 * UNIT, e.x2 * UNIT, e.y2 * UNIT);
-    const Angle ahead = right + ANGLE_90;
-    const Fixed dx = m.x - x, dy = m.y - y;
-    const Fixed before = -(fixed_mul(dx, cosine_of(w, ahead)) + fixed_mul(dy, sine_of(w, ahead)));
-    const Fixed aside = magnitude(fixed_mul(dx, cosine_of(w, right)) + fixed_mul(dy, sine_of(w, right)));
-    const Fixed half = approximate_distance(e.x2 - e.x1, e.y2 - e.y1) * (UNIT / 2);
-    const Fixed tolerance = half > 48 * UNIT ? half - 40 * UNIT : 8 * UNIT;
-    if (before > 40 * UNIT || (aside > tolerance && before > 0)) {
-        x -= 24 * cosine_of(w, ahead);
-        y -= 24 * sine_of(w, ahead);
-    } else {
-        x += 40 * cosine_of(w, ahead);
-        y += 40 * sine_of(w, ahead);
+// --- where to aim --------------------------------------------------------------------------------------------------
+
+constexpr int MAX_AHEAD = 8;
+constexpr Fixed SWEEP_STEP = 12 * UNIT, LONGEST_SWEEP = 384 * UNIT;
+
+// What a straight walk may meet: floors no lower than the path's, and none that hurts unless the path has one.
+struct Terrain {
+    Fixed lowest;
+    bool may_hurt;
+};
+
+OFA_FUNCTION void add_to_terrain(const WorldBase& w, Terrain& t, int sector) {
+    const Fixed floor = w.g.sectors[sector].floor_height;
+    if (floor < t.lowest) t.lowest = floor;
+    t.may_hurt |= hurts(w.g, sector);
+}
+
+// Whether the player can walk straight from one point to another, from a floor height on.
+OFA_FUNCTION bool is_walk_clear(WorldBase& w, const Player& p, Fixed x, Fixed y, Fixed to_x, Fixed to_y, Fixed floor,
+                                const Terrain& terrain) {
+    const Fixed dx = wrap_sub(to_x, x), dy = wrap_sub(to_y, y);
+    const Fixed length = approximate_distance(dx, dy);
+    if (length < 0 || length > LONGEST_SWEEP) return false;
+    const int steps = length / SWEEP_STEP + 1;
+    for (int k = 1; k <= steps; ++k) {
+        const Fixed at_x = x + dx / steps * k, at_y = y + dy / steps * k;
+        const int sector = w.subsectors[subsector_at(w, at_x, at_y)].sector;
+        const Gap gap = gap_of(w.g, sector);
+        if (gap.floor < terrain.lowest - 8 * UNIT || (hurts(w.g, sector) && !terrain.may_hurt)) return false;
+        if (gap.floor - floor > STEP_HEIGHT || gap.ceiling - gap.floor < BODY_HEIGHT) return false;
+        int bar;
+        if (probe_place(w, p, at_x, at_y, floor, true, bar) != PASSAGE_FREE) return false;
+        floor = gap.floor;
+    }
+    return true;
+}
+
+// Whether an edge of the path can be walked through without a thought.
+OFA_FUNCTION bool is_plain(WorldBase& w, const Player& p, int node, const NavEdge& e) {
+    int bar;
+    return e.kind != NAV_TELEPORT && passage(w, p, node, e, bar) == PASSAGE_FREE;
+}
+
+OFA_FUNCTION int node_before(const WorldBase& w, const Mobj& m, int i) {
+    return i + 1 < w.g.script.path_length ? path_edge(w, i + 1).to : m.subsector;
+}
+
+// Terrain of the path up to and with edge i.
+OFA_FUNCTION Terrain terrain_to(const WorldBase& w, const Mobj& m, int i) {
+    Terrain t = {m.floorz, false};
+    add_to_terrain(w, t, m.sector);
+    for (int k = w.g.script.path_length - 1; k >= i && k >= 0; --k) add_to_terrain(w, t, w.subsectors[path_edge(w, k).to].sector);
+    return t;
+}
+
+// Looks one edge farther along the path in each tic: Script::aim is the farthest that can be walked to straight.
+OFA_FUNCTION void look_ahead(WorldBase& w, const Player& p) {
+    Script& s = w.g.script;
+    const Mobj& m = w.g.mobjs[p.mobj];
+    const int next = s.path_length - 1;
+    if (s.aim > next || s.aim < 0 || s.aim < next - MAX_AHEAD) s.aim = next;
+    const NavEdge& e = path_edge(w, s.aim);
+    if (s.aim < next && !is_walk_clear(w, p, m.x, m.y, e.x * UNIT, e.y * UNIT, m.floorz, terrain_to(w, m, s.aim))) {
+        s.aim = next;
+        return;
+    }
+    if (s.aim == 0 || s.aim <= next - MAX_AHEAD || !is_plain(w, p, node_before(w, m, s.aim), e)) return;
+    const NavEdge& farther = path_edge(w, s.aim - 1);
+    if (is_walk_clear(w, p, m.x, m.y, farther.x * UNIT, farther.y * UNIT, m.floorz, terrain_to(w, m, s.aim - 1))) --s.aim;
+}
+
+// A point near by from which the aim can be walked to when the way there is not clear; else the aim stays.
+OFA_FUNCTION void step_clear(WorldBase& w, const Player& p, Fixed& x, Fixed& y, const Terrain& terrain) {
+    const Mobj& m = w.g.mobjs[p.mobj];
+    if (is_walk_clear(w, p, m.x, m.y, x, y, m.floorz, terrain)) return;
+    const Angle ahead = angle_towards(w, m, x, y);
+    OFA_TABLE Angle turns[6] = {ANGLE_45, 0u - ANGLE_45, ANGLE_90, 0u - ANGLE_90, ANGLE_90 + ANGLE_45, ANGLE_180 + ANGLE_45};
+    for (int i = 0; i < 12; ++i) {
+        const Angle angle = ahead + turns[i / 2];
+        const int length = i & 1 ? 56 : 28;
+        const Fixed to_x = m.x + length * cosine_of(w, angle), to_y = m.y + length * sine_of(w, angle);
+        if (!is_walk_clear(w, p, m.x, m.y, to_x, to_y, m.floorz, terrain)) continue;
+        if (!is_walk_clear(w, p, to_x, to_y, x, y, m.floorz, terrain)) continue;
+        x = to_x;
+        y = to_y;
+        return;
     }
 }
 
@@ -175,6 +246,24 @@ OFA_FUNCTION bool is_held_up(WorldBase& w, const Player& p, Intent& in, const Na
     return true;
 }
 
+// The point to walk to now.
+OFA_FUNCTION void aim_point(WorldBase& w, const Player& p, Fixed& x, Fixed& y) {
+    Script& s = w.g.script;
+    const Mobj& m = w.g.mobjs[p.mobj];
+    const NavEdge& e = path_edge(w, s.aim);
+    x = e.x * UNIT;
+    y = e.y * UNIT;
+    if (s.aim < s.path_length - 1) return;
+    if (distance_from(m, x, y) < ARRIVED_DISTANCE) {
+        // At the edge: through it.
+        const Angle ahead = angle_to(w, e.x1 * UNIT, e.y1 * UNIT, e.x2 * UNIT, e.y2 * UNIT) + ANGLE_90;
+        x += 32 * cosine_of(w, ahead);
+        y += 32 * sine_of(w, ahead);
+    } else {
+        step_clear(w, p, x, y, terrain_to(w, m, s.aim));
+    }
+}
+
 // One step along the path.
 OFA_FUNCTION void follow_path(WorldBase& w, const Player& p, Intent& in) {
     Script& s = w.g.script;
@@ -184,16 +273,10 @@ OFA_FUNCTION void follow_path(WorldBase& w, const Player& p, Intent& in) {
     const NavNode& here = at(w.wad, w.level->nav_nodes)[m.subsector];
     if (next >= int(here.first_edge) && next < int(here.first_edge + here.n_edges) && is_held_up(w, p, in, e)) return;
     if (use_door_ahead(w, p, in)) return;
-    Fixed x = e.x * UNIT, y = e.y * UNIT;
     const bool halted = approximate_distance(m.momx, m.momy) < UNIT;
-    const NavEdge* aim = &e;
-    if (halted && s.path_length > 1 && distance_from(m, x, y) < ARRIVED_DISTANCE) {
-        // At the edge, but the opening behind it is somewhat to the side.
-        aim = &path_edge(w, s.path_length - 2);
-        x = aim->x * UNIT;
-        y = aim->y * UNIT;
-    }
-    aim_through(w, m, *aim, x, y);
+    look_ahead(w, p);
+    Fixed x, y;
+    aim_point(w, p, x, y);
     step_around(w, p, x, y);
     face(w, in, m, x, y);
     run_to(w, in, m, x, y);
