@@ -266,7 +266,7 @@ struct SectorReach {
 };
 
 // What a scripted player remembers. All but the first group starts afresh with each level.
-constexpr int MAX_PATH = 192, MAX_NAV_NODES = 16384, MAX_NAV_EDGES = 65536, MAX_AVOIDED_ITEMS = 16, MOST_USES = 6;
+constexpr int MAX_PATH = 192, MAX_NAV_NODES = 16384, MAX_NAV_EDGES = 65536, MAX_AVOIDED_ITEMS = 64, MOST_USES = 6;
 constexpr int MAX_BARRED = 2048, MAX_KEYS = 32;
 struct BarredEdge {
     int32_t from, edge;

@@ -71,24 +71,44 @@ OFA_FUNCTION void way_point(const WorldBase& w, const Mobj& m, int i, Fixed& x, 
     }
 }
 
+// Point of an edge's opening nearest to (x, y) at which the player has room from its ends.
+OFA_FUNCTION void nearest_crossing(const WorldBase& w, const NavEdge& e, Fixed x, Fixed y, Fixed& to_x, Fixed& to_y) {
+    const Fixed x1 = e.x1 * UNIT, y1 = e.y1 * UNIT;
+    const Fixed length = approximate_distance((e.x2 - e.x1) * UNIT, (e.y2 - e.y1) * UNIT);
+    const Angle right = angle_to(w, x1, y1, e.x2 * UNIT, e.y2 * UNIT);
+    const Fixed margin = 18 * UNIT;
+    Fixed along = fixed_mul(x - x1, cosine_of(w, right)) + fixed_mul(y - y1, sine_of(w, right));
+    if (along > length - margin) along = length - margin;
+    if (along < margin) along = length < 2 * margin ? length / 2 : margin;
+    to_x = x1 + fixed_mul(along, cosine_of(w, right));
+    to_y = y1 + fixed_mul(along, sine_of(w, right));
+}
+
+OFA_FUNCTION bool is_passable_line(WorldBase& w, const Player& p, Fixed x, Fixed y, Fixed to_x, Fixed to_y, Fixed floor) {
+    const Fixed dx = to_x - x, dy = to_y - y;
+    const int steps = approximate_distance(dx, dy) / (16 * UNIT);
+    int bar;
+    for (int k = 1; k < steps; ++k)
+        if (probe_place(w, p, x + dx / steps * k, y + dy / steps * k, floor, true, bar) == PASSAGE_CLOSED) return false;
+    return true;
+}
+
 OFA_FUNCTION bool is_edge_walkable(WorldBase& w, const Player& p, int i) {
     const Script& s = w.g.script;
     const NavEdge* edges = at(w.wad, w.level->nav_edges);
     const Mobj& m = w.g.mobjs[p.mobj];
     const NavEdge& e = edges[s.path[i]];
-    Fixed x, y;
-    int node, bar;
+    Fixed x, y, to_x, to_y;
+    int node;
     way_point(w, m, i, x, y, node);
     if (i + 1 < s.path_length && edges[s.path[i + 1]].kind == NAV_TELEPORT) return true;
     // Who comes off a ledge is still up there at first.
     Fixed floor = gap_of(w.g, w.subsectors[node].sector).floor;
     const Fixed before = i + 2 < s.path_length ? gap_of(w.g, w.subsectors[edges[s.path[i + 2]].to].sector).floor : m.z;
     if (before > floor) floor = before;
-    const Fixed dx = e.x * UNIT - x, dy = e.y * UNIT - y;
-    const int steps = approximate_distance(dx, dy) / (16 * UNIT);
-    for (int k = 1; k < steps; ++k)
-        if (probe_place(w, p, x + dx / steps * k, y + dy / steps * k, floor, true, bar) == PASSAGE_CLOSED) return false;
-    return true;
+    if (is_passable_line(w, p, x, y, e.x * UNIT, e.y * UNIT, floor)) return true;
+    nearest_crossing(w, e, x, y, to_x, to_y);
+    return is_passable_line(w, p, x, y, to_x, to_y, floor);
 }
 
 // Walks the next edges of the path in thought, some each tic: a subsector may be too narrow between two places where the

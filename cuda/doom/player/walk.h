@@ -5,7 +5,7 @@
 
 namespace doom {
 
-constexpr int WAIT_LIMIT = 35 * 12, USE_PAUSE = 10, OFF_PATH_TICS = 24, OPERATED_REST = 6;
+constexpr int WAIT_LIMIT = 35 * 12, USE_PAUSE = 10, OFF_PATH_TICS = 24, OPERATED_REST = 6, MAX_AHEAD = 8;
 constexpr Fixed USE_DISTANCE = 44 * UNIT, ARRIVED_DISTANCE = 20 * UNIT;
 constexpr int32_t USE_ARC = int32_t(ANGLE_45 / 4);
 
@@ -26,78 +26,8 @@ OFA_FUNCTION void press_use(Script& s, Intent& in) {
     s.use_tics = USE_PAUSE;
 }
 
-// Faces a point from near by and presses use on what is there.
-OFA_FUNCTION void use_at(const WorldBase& w, Intent& in, const Mobj& m, Fixed x, Fixed y) {
-    in.busy = 1;
-    if (distance_from(m, x, y) > USE_DISTANCE) run_to(w, in, m, x, y);
-    face(w, in, m, x, y);
-    if (is_facing(m, in.face, USE_ARC)) press_use(w.g.script, in);
-}
-
-// Drops edges of the path that lie behind; true while the player is on it.
-OFA_FUNCTION bool keep_to_path(const WorldBase& w, int node) {
-    Script& s = w.g.script;
-    for (int i = s.path_length - 1; i >= 0 && i >= s.path_length - 12; --i) {
-        if (path_edge(w, i).to != node) continue;
-        for (int k = i; k < s.path_length; ++k) {
-            if (s.path[k] != s.remedy_edge) continue;
-            s.line_uses[s.remedy_line] = 0;        // it did help
-            s.remedy_edge = NONE;
-        }
-        s.path_length = i;
-        s.off_path_tics = s.wait_tics = 0;
-        return true;
-    }
-    if (s.path_length == 0) return true;
-    const int next = s.path[s.path_length - 1];
-    const NavNode& here = at(w.wad, w.level->nav_nodes)[node];
-    if (next >= int(here.first_edge) && next < int(here.first_edge + here.n_edges)) {
-        s.off_path_tics = 0;
-        return true;
-    }
-    return ++s.off_path_tics < OFF_PATH_TICS;
-}
-
-// Waits before (or on) something that moves.
-OFA_FUNCTION void wait_for_passage(const WorldBase& w, Intent& in, const Mobj& m, const NavEdge& e) {
-    const Fixed x = e.x * UNIT, y = e.y * UNIT;
-    if (++w.g.script.wait_tics > WAIT_LIMIT) {
-        fail_next_edge(w);
-        return;
-    }
-    face(w, in, m, x, y);
-    const bool riding = w.g.sectors[m.sector].mover != NONE;
-    const NavNode& middle = at(w.wad, w.level->nav_nodes)[m.subsector];
-    if (riding && w.subsectors[e.to].sector != m.sector) run_to(w, in, m, middle.x * UNIT, middle.y * UNIT);
-    else if (distance_from(m, x, y) > 48 * UNIT) run_to(w, in, m, x, y);
-}
-
-OFA_FUNCTION bool is_opening(const Game& g, int sector) {
-    const int mover = g.sectors[sector].mover;
-    return mover != NONE && g.movers[mover].direction >= 0;
-}
-
-// Before a shut door may be a frame too thin to stand in: uses doors of the next edges from some way off.
-OFA_FUNCTION bool use_door_ahead(WorldBase& w, const Player& p, Intent& in) {
-    const Script& s = w.g.script;
-    const Mobj& m = w.g.mobjs[p.mobj];
-    for (int i = s.path_length - 2; i >= 0 && i >= s.path_length - 4; --i) {
-        const NavEdge& e = path_edge(w, i);
-        if (distance_from(m, e.x * UNIT, e.y * UNIT) > 72 * UNIT) return false;
-        if (!(e.flags & NAV_DOOR)) continue;
-        int bar;
-        const Passage how = passage(w, p, path_edge(w, i + 1).to, e, bar);
-        if (how != PASSAGE_DOOR && how != PASSAGE_WAIT) continue;
-        if (how == PASSAGE_WAIT && is_opening(w.g, w.subsectors[e.to].sector)) face(w, in, m, e.x * UNIT, e.y * UNIT);
-        else use_at(w, in, m, e.x * UNIT, e.y * UNIT);
-        return true;
-    }
-    return false;
-}
-
 // --- where to aim --------------------------------------------------------------------------------------------------
 
-constexpr int MAX_AHEAD = 8;
 constexpr Fixed SWEEP_STEP = 12 * UNIT, LONGEST_SWEEP = 384 * UNIT;
 
 // What a straight walk may meet: floors no lower than the path's, and none that hurts unless the path has one.
@@ -132,44 +62,9 @@ OFA_FUNCTION bool is_walk_clear(WorldBase& w, const Player& p, Fixed x, Fixed y,
     return true;
 }
 
-// Whether an edge of the path can be walked through without a thought.
-OFA_FUNCTION bool is_plain(WorldBase& w, const Player& p, int node, const NavEdge& e) {
-    int bar;
-    return e.kind != NAV_TELEPORT && passage(w, p, node, e, bar) == PASSAGE_FREE;
-}
-
-OFA_FUNCTION int node_before(const WorldBase& w, const Mobj& m, int i) {
-    return i + 1 < w.g.script.path_length ? path_edge(w, i + 1).to : m.subsector;
-}
-
-// Terrain of the path up to and with edge i.
-OFA_FUNCTION Terrain terrain_to(const WorldBase& w, const Mobj& m, int i) {
-    Terrain t = {m.floorz, false};
-    add_to_terrain(w, t, m.sector);
-    for (int k = w.g.script.path_length - 1; k >= i && k >= 0; --k) add_to_terrain(w, t, w.subsectors[path_edge(w, k).to].sector);
-    return t;
-}
-
-// Looks one edge farther along the path in each tic: Script::aim is the farthest that can be walked to straight.
-OFA_FUNCTION void look_ahead(WorldBase& w, const Player& p) {
-    Script& s = w.g.script;
+// A point near by from which (x, y) can be walked to; false if there is none.
+OFA_FUNCTION bool find_detour(WorldBase& w, const Player& p, Fixed& x, Fixed& y, const Terrain& terrain) {
     const Mobj& m = w.g.mobjs[p.mobj];
-    const int next = s.path_length - 1;
-    if (s.aim > next || s.aim < 0 || s.aim < next - MAX_AHEAD) s.aim = next;
-    const NavEdge& e = path_edge(w, s.aim);
-    if (s.aim < next && !is_walk_clear(w, p, m.x, m.y, e.x * UNIT, e.y * UNIT, m.floorz, terrain_to(w, m, s.aim))) {
-        s.aim = next;
-        return;
-    }
-    if (s.aim == 0 || s.aim <= next - MAX_AHEAD || !is_plain(w, p, node_before(w, m, s.aim), e)) return;
-    const NavEdge& farther = path_edge(w, s.aim - 1);
-    if (is_walk_clear(w, p, m.x, m.y, farther.x * UNIT, farther.y * UNIT, m.floorz, terrain_to(w, m, s.aim - 1))) --s.aim;
-}
-
-// A point near by from which the aim can be walked to when the way there is not clear; else the aim stays.
-OFA_FUNCTION void step_clear(WorldBase& w, const Player& p, Fixed& x, Fixed& y, const Terrain& terrain) {
-    const Mobj& m = w.g.mobjs[p.mobj];
-    if (is_walk_clear(w, p, m.x, m.y, x, y, m.floorz, terrain)) return;
     const Angle ahead = angle_towards(w, m, x, y);
     OFA_TABLE Angle turns[6] = {ANGLE_45, 0u - ANGLE_45, ANGLE_90, 0u - ANGLE_90, ANGLE_90 + ANGLE_45, ANGLE_180 + ANGLE_45};
     for (int i = 0; i < 12; ++i) {
@@ -180,8 +75,9 @@ OFA_FUNCTION void step_clear(WorldBase& w, const Player& p, Fixed& x, Fixed& y, 
         if (!is_walk_clear(w, p, to_x, to_y, x, y, m.floorz, terrain)) continue;
         x = to_x;
         y = to_y;
-        return;
+        return true;
     }
+    return false;
 }
 
 // Moves the aim sideways when something solid stands between it and the player.
@@ -206,6 +102,141 @@ OFA_FUNCTION void step_around(WorldBase& w, const Player& p, Fixed& x, Fixed& y)
     });
 }
 
+// Walks to a point near by, around corners and things.
+OFA_FUNCTION void walk_to(WorldBase& w, const Player& p, Intent& in, Fixed x, Fixed y) {
+    const Mobj& m = w.g.mobjs[p.mobj];
+    Terrain terrain = {m.floorz, hurts(w.g, m.sector)};
+    add_to_terrain(w, terrain, w.subsectors[subsector_at(w, x, y)].sector);
+    if (!is_walk_clear(w, p, m.x, m.y, x, y, m.floorz, terrain)) find_detour(w, p, x, y, terrain);
+    step_around(w, p, x, y);
+    run_to(w, in, m, x, y);
+}
+
+// --- doors, lifts and the path ------------------------------------------------------------------------------------
+
+// Faces a point from near by and presses use on what is there.
+OFA_FUNCTION void use_at(WorldBase& w, const Player& p, Intent& in, Fixed x, Fixed y) {
+    const Mobj& m = w.g.mobjs[p.mobj];
+    in.busy = 1;
+    if (distance_from(m, x, y) > USE_DISTANCE) walk_to(w, p, in, x, y);
+    face(w, in, m, x, y);
+    if (is_facing(m, in.face, USE_ARC)) press_use(w.g.script, in);
+}
+
+// Drops edges of the path that lie behind; true while the player is on it.
+OFA_FUNCTION bool keep_to_path(const WorldBase& w, int node) {
+    Script& s = w.g.script;
+    for (int i = s.path_length - 1; i >= 0 && i >= s.path_length - 12; --i) {
+        if (path_edge(w, i).to != node) continue;
+        for (int k = i; k < s.path_length; ++k) {
+            if (s.path[k] != s.remedy_edge) continue;
+            s.line_uses[s.remedy_line] = 0;        // it did help
+            s.remedy_edge = NONE;
+        }
+        s.path_length = i;
+        s.off_path_tics = s.wait_tics = 0;
+        return true;
+    }
+    if (s.path_length == 0) return true;
+    const int next = s.path[s.path_length - 1];
+    const NavNode& here = at(w.wad, w.level->nav_nodes)[node];
+    if (next >= int(here.first_edge) && next < int(here.first_edge + here.n_edges)) {
+        s.off_path_tics = 0;
+        return true;
+    }
+    return ++s.off_path_tics < OFF_PATH_TICS;
+}
+
+// Waits before (or on) something that moves.
+OFA_FUNCTION void wait_for_passage(WorldBase& w, const Player& p, Intent& in, const NavEdge& e) {
+    const Mobj& m = w.g.mobjs[p.mobj];
+    const Fixed x = e.x * UNIT, y = e.y * UNIT;
+    if (++w.g.script.wait_tics > WAIT_LIMIT) {
+        fail_next_edge(w);
+        return;
+    }
+    face(w, in, m, x, y);
+    const bool riding = w.g.sectors[m.sector].mover != NONE;
+    const NavNode& middle = at(w.wad, w.level->nav_nodes)[m.subsector];
+    if (riding && w.subsectors[e.to].sector != m.sector) walk_to(w, p, in, middle.x * UNIT, middle.y * UNIT);
+    else if (distance_from(m, x, y) > 48 * UNIT) walk_to(w, p, in, x, y);
+}
+
+OFA_FUNCTION bool is_opening(const Game& g, int sector) {
+    const int mover = g.sectors[sector].mover;
+    return mover != NONE && g.movers[mover].direction >= 0;
+}
+
+// Before a shut door may be a frame too thin to stand in: uses doors of the next edges from some way off.
+OFA_FUNCTION bool use_door_ahead(WorldBase& w, const Player& p, Intent& in) {
+    const Script& s = w.g.script;
+    const Mobj& m = w.g.mobjs[p.mobj];
+    for (int i = s.path_length - 2; i >= 0 && i >= s.path_length - 4; --i) {
+        const NavEdge& e = path_edge(w, i);
+        if (distance_from(m, e.x * UNIT, e.y * UNIT) > 72 * UNIT) return false;
+        if (!(e.flags & NAV_DOOR)) continue;
+        int bar;
+        const Passage how = passage(w, p, path_edge(w, i + 1).to, e, bar);
+        if (how != PASSAGE_DOOR && how != PASSAGE_WAIT) continue;
+        if (how == PASSAGE_WAIT && is_opening(w.g, w.subsectors[e.to].sector)) face(w, in, m, e.x * UNIT, e.y * UNIT);
+        else use_at(w, p, in, e.x * UNIT, e.y * UNIT);
+        return true;
+    }
+    return false;
+}
+
+// Whether an edge of the path can be walked through without a thought.
+OFA_FUNCTION bool is_plain(WorldBase& w, const Player& p, int node, const NavEdge& e) {
+    int bar;
+    return e.kind != NAV_TELEPORT && passage(w, p, node, e, bar) == PASSAGE_FREE;
+}
+
+OFA_FUNCTION int node_before(const WorldBase& w, const Mobj& m, int i) {
+    return i + 1 < w.g.script.path_length ? path_edge(w, i + 1).to : m.subsector;
+}
+
+// Terrain of the path up to and with edge i.
+OFA_FUNCTION Terrain terrain_to(const WorldBase& w, const Mobj& m, int i) {
+    Terrain t = {m.floorz, false};
+    add_to_terrain(w, t, m.sector);
+    for (int k = w.g.script.path_length - 1; k >= i && k >= 0; --k) add_to_terrain(w, t, w.subsectors[path_edge(w, k).to].sector);
+    return t;
+}
+
+// Where to cross an edge of the path so that one can walk there straight: its best place, else its nearest.
+OFA_FUNCTION bool find_crossing(WorldBase& w, const Player& p, int i, Fixed& x, Fixed& y) {
+    const Mobj& m = w.g.mobjs[p.mobj];
+    const NavEdge& e = path_edge(w, i);
+    const Terrain terrain = terrain_to(w, m, i);
+    x = e.x * UNIT;
+    y = e.y * UNIT;
+    if (is_walk_clear(w, p, m.x, m.y, x, y, m.floorz, terrain)) return true;
+    if (e.kind == NAV_TELEPORT) return false;
+    nearest_crossing(w, e, m.x, m.y, x, y);
+    return is_walk_clear(w, p, m.x, m.y, x, y, m.floorz, terrain);
+}
+
+// Looks one edge farther along the path in each tic: Script::aim is the farthest that can be walked to straight.
+OFA_FUNCTION bool look_ahead(WorldBase& w, const Player& p, Fixed& x, Fixed& y) {
+    Script& s = w.g.script;
+    const Mobj& m = w.g.mobjs[p.mobj];
+    const int next = s.path_length - 1;
+    if (s.aim > next || s.aim < 0 || s.aim < next - MAX_AHEAD) s.aim = next;
+    if (!find_crossing(w, p, s.aim, x, y)) {
+        if (s.aim == next) return false;
+        s.aim = next;
+        return find_crossing(w, p, next, x, y);
+    }
+    if (s.aim == 0 || s.aim <= next - MAX_AHEAD) return true;
+    if (!is_plain(w, p, node_before(w, m, s.aim), path_edge(w, s.aim))) return true;
+    Fixed farther_x, farther_y;
+    if (!find_crossing(w, p, s.aim - 1, farther_x, farther_y)) return true;
+    --s.aim;
+    x = farther_x;
+    y = farther_y;
+    return true;
+}
+
 // Whether one of the next steps becomes possible by itself: pushing against it is waiting.
 OFA_FUNCTION bool is_way_coming(WorldBase& w, const Player& p) {
     const Script& s = w.g.script;
@@ -227,14 +258,14 @@ OFA_FUNCTION bool is_held_up(WorldBase& w, const Player& p, Intent& in, const Na
         case PASSAGE_FREE: return false;
         case PASSAGE_DOOR:
             if (++s.wait_tics > WAIT_LIMIT) fail_next_edge(w);
-            else use_at(w, in, m, e.x * UNIT, e.y * UNIT);
+            else use_at(w, p, in, e.x * UNIT, e.y * UNIT);
             return true;
         case PASSAGE_WAIT:
             if ((e.flags & NAV_DOOR) && !is_opening(g, w.subsectors[e.to].sector)) {
                 ++s.wait_tics;
-                use_at(w, in, m, e.x * UNIT, e.y * UNIT);
+                use_at(w, p, in, e.x * UNIT, e.y * UNIT);
             } else {
-                wait_for_passage(w, in, m, e);
+                wait_for_passage(w, p, in, e);
             }
             return true;
         default: break;
@@ -250,18 +281,26 @@ OFA_FUNCTION bool is_held_up(WorldBase& w, const Player& p, Intent& in, const Na
 OFA_FUNCTION void aim_point(WorldBase& w, const Player& p, Fixed& x, Fixed& y) {
     Script& s = w.g.script;
     const Mobj& m = w.g.mobjs[p.mobj];
+    const bool clear = look_ahead(w, p, x, y);
     const NavEdge& e = path_edge(w, s.aim);
-    x = e.x * UNIT;
-    y = e.y * UNIT;
-    if (s.aim < s.path_length - 1) return;
-    if (distance_from(m, x, y) < ARRIVED_DISTANCE) {
+    if (clear) {
+        if (s.aim < s.path_length - 1 || distance_from(m, x, y) >= ARRIVED_DISTANCE) return;
         // At the edge: through it.
         const Angle ahead = angle_to(w, e.x1 * UNIT, e.y1 * UNIT, e.x2 * UNIT, e.y2 * UNIT) + ANGLE_90;
         x += 32 * cosine_of(w, ahead);
         y += 32 * sine_of(w, ahead);
-    } else {
-        step_clear(w, p, x, y, terrain_to(w, m, s.aim));
+        return;
     }
+    const Terrain terrain = terrain_to(w, m, s.aim);
+    const Fixed near_x = x, near_y = y;
+    x = e.x * UNIT;
+    y = e.y * UNIT;
+    if (find_detour(w, p, x, y, terrain)) return;
+    x = near_x;
+    y = near_y;
+    if (find_detour(w, p, x, y, terrain)) return;
+    x = e.x * UNIT;
+    y = e.y * UNIT;
 }
 
 // One step along the path.
@@ -274,7 +313,6 @@ OFA_FUNCTION void follow_path(WorldBase& w, const Player& p, Intent& in) {
     if (next >= int(here.first_edge) && next < int(here.first_edge + here.n_edges) && is_held_up(w, p, in, e)) return;
     if (use_door_ahead(w, p, in)) return;
     const bool halted = approximate_distance(m.momx, m.momy) < UNIT;
-    look_ahead(w, p);
     Fixed x, y;
     aim_point(w, p, x, y);
     step_around(w, p, x, y);
@@ -304,14 +342,14 @@ OFA_FUNCTION bool operate_trigger(WorldBase& w, const Player& p, Intent& in) {
         const Fixed to_x = close ? x + reach * cosine_of(w, normal) : x;
         const Fixed to_y = close ? y + reach * sine_of(w, normal) : y;
         face(w, in, m, to_x, to_y);
-        run_to(w, in, m, to_x, to_y);
+        walk_to(w, p, in, to_x, to_y);
         in.moving = 1;
         return false;
     }
     in.busy = 1;
     if (distance_from(m, x, y) > 16 * UNIT && s.goal_tics < s.goal_limit - 100) {
         face(w, in, m, x, y);
-        run_to(w, in, m, x, y);
+        walk_to(w, p, in, x, y);
         in.moving = 1;
         return false;
     }
@@ -349,7 +387,7 @@ OFA_FUNCTION void finish_goal(WorldBase& w, const Player& p, Intent& in) {
     }
     if (s.goal_kind == GOAL_NONE) return;
     face(w, in, m, x, y);
-    run_to(w, in, m, x, y);
+    walk_to(w, p, in, x, y);
     in.moving = 1;
 }
 
