@@ -278,12 +278,12 @@ struct Script {
 
     int32_t level, level_tics;  // of the last thought: a step back means another life
     int32_t sectors_seen;
-    GoalKind goal_kind;
+    GoalKind goal_kind, last_kind;
     int32_t goal;               // sector, object, trigger or node
     int32_t goal_node, goal_x, goal_y, goal_tics, goal_limit;  // place in map units
     int32_t goal_side;          // of a line to cross: the side it was begun from
     int32_t path[MAX_PATH];     // edges of the navigation graph, the next one last
-    int32_t path_length, goal_failures, off_path_tics, wait_tics, rest_tics, use_tics;
+    int32_t path_length, goal_failures, goal_tries, off_path_tics, wait_tics, rest_tics, use_tics;
     int32_t aim;                // edge of the path walked to
     int32_t path_checked;       // edges of the path below this one have not been walked in thought
     int32_t remedy_edge, remedy_line;  // barred edge the goal is to open, line used last

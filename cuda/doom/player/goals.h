@@ -29,7 +29,7 @@ OFA_FUNCTION void give_goal_up(const WorldBase& w) {
     }
     if (s.goal_kind == GOAL_ENEMY) s.peace_tics = 0;
     drop_goal(s);
-    s.goal_failures = 0;
+    s.goal_failures = s.goal_tries = 0;
 }
 
 OFA_FUNCTION void fail_next_edge(const WorldBase& w) {

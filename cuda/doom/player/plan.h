@@ -11,8 +11,10 @@ OFA_FUNCTION void drop_goal(Script& s) {
 }
 
 OFA_FUNCTION void set_goal(Script& s, const Wish& wish) {
-    const bool same = s.goal_kind == wish.kind && s.goal == wish.goal;
-    if (!same) s.goal_failures = s.goal_tics = 0;
+    const bool same = s.last_kind == wish.kind && s.goal == wish.goal;
+    if (!same) s.goal_failures = s.goal_tics = s.goal_tries = 0;
+    else if (s.goal_kind == GOAL_NONE) ++s.goal_tries;
+    s.last_kind = wish.kind;
     s.goal_kind = wish.kind;
     s.goal = wish.goal;
     s.goal_node = wish.node;

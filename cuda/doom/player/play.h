@@ -6,7 +6,7 @@
 
 namespace doom {
 
-constexpr int REPLAN_TICS = 35 * 6;
+constexpr int REPLAN_TICS = 35 * 6, MOST_GOAL_TRIES = 5;
 
 // A level begins. What did not work in it before is remembered over a death.
 OFA_FUNCTION void forget_level(Game& g) {
@@ -19,7 +19,8 @@ OFA_FUNCTION void forget_level(Game& g) {
     s.level = g.level;
     drop_goal(s);
     s.searching = s.search_wanted = 0;
-    s.off_path_tics = s.wait_tics = s.rest_tics = s.use_tics = s.goal_failures = 0;
+    s.off_path_tics = s.wait_tics = s.rest_tics = s.use_tics = s.goal_failures = s.goal_tries = 0;
+    s.last_kind = GOAL_NONE;
     s.evade_tics = s.strafe_tics = s.plan_tics = s.camp_tics = 0;
     s.remedy_edge = s.remedy_line = NONE;
     s.sectors_seen = 0;
@@ -93,7 +94,7 @@ OFA_FUNCTION void walk(WorldBase& w, const Player& p, Intent& in) {
     Script& s = w.g.script;
     const Mobj& m = w.g.mobjs[p.mobj];
     if (s.goal_kind != GOAL_NONE && !is_goal_valid(w.g)) drop_goal(s);
-    if (s.goal_kind != GOAL_NONE && ++s.goal_tics > s.goal_limit) give_goal_up(w);
+    if (s.goal_kind != GOAL_NONE && (++s.goal_tics > s.goal_limit || s.goal_tries > MOST_GOAL_TRIES)) give_goal_up(w);
     if (s.goal_kind != GOAL_NONE && !keep_to_path(w, m.subsector)) drop_goal(s);
     // A path that was cut off ends short of the goal.
     if (s.goal_kind != GOAL_NONE && s.path_length == 0 && m.subsector != s.goal_node && ++s.off_path_tics > OFF_PATH_TICS)

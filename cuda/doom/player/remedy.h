@@ -55,9 +55,16 @@ OFA_FUNCTION void consider(const Script& s, Choice& best, const Wish& wish, int 
 
 OFA_FUNCTION bool is_in_touch(Fixed item, Fixed floor) { return item - floor >= -8 * UNIT && item - floor <= BODY_HEIGHT; }
 
+// Whether a solid line lies between two points near each other.
+OFA_FUNCTION bool is_wall_between(WorldBase& w, Fixed x1, Fixed y1, Fixed x2, Fixed y2) {
+    return !walk_path(w, x1, y1, x2, y2, PATH_LINES, [&](const Intercept& in) {
+        return w.lines[in.line].sector[1] >= 0 && !(w.g.lines[in.line].flags & LINE_BLOCKING);
+    });
+}
+
 // The nearest subsector from which an item can be touched when its floor is at the one or the other height; NONE if there
 // is none.
-OFA_FUNCTION int place_beside(const WorldBase& w, const Mobj& item, Fixed height, Fixed other) {
+OFA_FUNCTION int place_beside(WorldBase& w, const Mobj& item, Fixed height, Fixed other) {
     const Script& s = w.g.script;
     int best = NONE;
     for (int i = 0; i < 8; ++i) {
@@ -66,13 +73,13 @@ OFA_FUNCTION int place_beside(const WorldBase& w, const Mobj& item, Fixed height
         const int node = subsector_at(w, x, y);
         const Fixed floor = gap_of(w.g, w.subsectors[node].sector).floor;
         if (!is_in_touch(height, floor) && !is_in_touch(other, floor)) continue;
-        if (distance_to(s, node) < distance_to(s, best)) best = node;
+        if (distance_to(s, node) < distance_to(s, best) && !is_wall_between(w, item.x, item.y, x, y)) best = node;
     }
     return best;
 }
 
 // Taking an item: from its own place, from beside the ledge it lies on, or after what moves its pedestal.
-OFA_FUNCTION Wish item_wish(const WorldBase& w, int item) {
+OFA_FUNCTION Wish item_wish(WorldBase& w, int item) {
     const Mobj& m = w.g.mobjs[item];
     const Script& s = w.g.script;
     Wish wish = {GOAL_ITEM, item, m.subsector, m.x >> 16, m.y >> 16};
@@ -94,7 +101,7 @@ OFA_FUNCTION Wish item_wish(const WorldBase& w, int item) {
 
 // Looks for what opens one barred edge.
 struct RemedySearch {
-    const WorldBase& w;
+    WorldBase& w;
     const Player& p;
     const NavEdge& edge;
     int here, there;            // sectors
