@@ -207,7 +207,8 @@ enum NavFlag : int16_t {
     NAV_DAMAGE = 2,       // the far side hurts
     NAV_DOOR = 4,         // opened by using `line` itself; `key` says what that takes
     NAV_CROSSES = 8,      // crossing `line` triggers its special
-    NAV_TRAP = 16         // beyond it no exit can be reached, whatever one does
+    NAV_TRAP = 16,        // beyond it no exit can be reached, whatever one does
+    NAV_FROM_ABOVE = 32   // only for who comes off a ledge and crosses the strip below at the ledge's height
 };
 
 struct NavEdge {

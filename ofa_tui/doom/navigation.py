@@ -19,7 +19,7 @@ from ofa_tui.doom.specials import LineUse, Specials, read_specials
 from ofa_tui.doom.wad import WadError
 
 OPEN, MOVES, TELEPORT = range(3)
-DROP, DAMAGE, DOOR, CROSSES = 1, 2, 4, 8
+DROP, DAMAGE, DOOR, CROSSES, TRAP, FROM_ABOVE = 1, 2, 4, 8, 16, 32
 BY_CROSSING, BY_USING, BY_SHOOTING = range(3)
 
 _OUTWARDS = 0.125
@@ -172,12 +172,14 @@ def _edges(level: LevelData, openings: _Openings, clearance: Clearance, specials
     crossing, now, later = _crossing_points(openings.ends, here, heights[openings.source], clearance)
     # Below a ledge there are strips too narrow to stand in: who drops off the ledge crosses them at the ledge's height.
     narrow = ~clearance.places(centres[:, 0], centres[:, 1], sector_of, heights).later
+    from_above = np.zeros(len(here), bool)
     for _ in range(_NARROW_STRIPS):
         dropping = (now | later) & narrow[openings.target]
         np.maximum.at(heights, openings.target[dropping], heights[openings.source[dropping]])
         again = np.flatnonzero(narrow[openings.source] & ~now & (heights > floor[sector_of])[openings.source])
         crossing[again], now[again], later[again] = _crossing_points(
             openings.ends[again], here[again], heights[openings.source[again]], clearance)
+        from_above[again] |= now[again] | later[again]
     teleport = np.full(len(here), -1)
     for line, thing in specials.teleports.items():
         teleport[(openings.line == line) & (openings.side == 0)] = thing_node[thing]
@@ -187,6 +189,7 @@ def _edges(level: LevelData, openings: _Openings, clearance: Clearance, specials
     flags |= np.where(specials.hurts[there], DAMAGE, 0)
     flags |= np.where(np.isin(openings.line, sorted(specials.door_key)) & (openings.side == 0), DOOR, 0)
     flags |= np.where(np.isin(openings.line, sorted(specials.crossed)), CROSSES, 0)
+    flags |= np.where(from_above, FROM_ABOVE, 0)
     keys = np.array([specials.door_key.get(line, 0) for line in openings.line.tolist()], np.int64)
     far = np.hypot(*(np.where(teleport[:, None] >= 0, crossing, centres[target]) - crossing).T)
     cost = np.hypot(*(crossing - centres[openings.source]).T) + far

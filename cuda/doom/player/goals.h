@@ -133,7 +133,7 @@ OFA_FUNCTION bool go_for_trigger(WorldBase& w, const Player& p, int most_uses) {
     Choice best = {{}, OBSTACLE};
     for (int i = at(w.wad, w.level->nav_sector_triggers)[0]; i < int(w.level->nav_triggers.count); ++i) {
         const NavTrigger& t = triggers[i];
-        if (t.node < 0 || w.g.lines[t.line].special == 0 || !has_key(p, t.key)) continue;
+        if (w.g.lines[t.line].special == 0 || !has_key(p, t.key) || !is_usable(w, p, t)) continue;
         if (s.line_uses[t.line] > most_uses || w.g.sectors[t.sector].mover != NONE) continue;
         consider(s, best, trigger_wish(w, i), 3000 * s.line_uses[t.line]);
     }

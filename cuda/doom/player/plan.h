@@ -105,7 +105,7 @@ OFA_FUNCTION bool is_edge_walkable(WorldBase& w, const Player& p, int i) {
     way_point(w, m, i, x, y, node);
     if (i + 1 < s.path_length && edges[s.path[i + 1]].kind == NAV_TELEPORT) return true;
     // Who comes off a ledge is still up there at first.
-    Fixed floor = gap_of(w.g, w.subsectors[node].sector).floor;
+    Fixed floor = reach_now(w.g, w.subsectors[node].sector).highest;
     const Fixed before = i + 2 < s.path_length ? gap_of(w.g, w.subsectors[edges[s.path[i + 2]].to].sector).floor : m.z;
     if (before > floor) floor = before;
     if (is_passable_line(w, p, x, y, e.x * UNIT, e.y * UNIT, floor)) return true;

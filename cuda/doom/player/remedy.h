@@ -132,6 +132,15 @@ OFA_FUNCTION bool trigger_opens(const RemedySearch& r, const NavTrigger& t) {
     return true;
 }
 
+// Whether there is a place to stand to set a trigger off. A line under a shut door cannot be crossed.
+OFA_FUNCTION bool is_usable(WorldBase& w, const Player& p, const NavTrigger& t) {
+    if (t.node < 0 || is_trigger_spent(w, t)) return false;
+    if (t.use != NAV_BY_CROSSING) return true;
+    int bar;
+    const Passage how = probe_place(w, p, t.x * UNIT, t.y * UNIT, gap_of(w.g, w.subsectors[t.node].sector).floor, true, bar);
+    return how != PASSAGE_CLOSED && how != PASSAGE_BARRED;
+}
+
 OFA_FUNCTION bool lasts(const LineSpecial& s) {
     switch (s.variant) {
         case DOOR_NORMAL: case DOOR_BLAZE_NORMAL: case PLAT_DOWN_WAIT_UP: case PLAT_BLAZE: return false;
@@ -149,7 +158,7 @@ OFA_FUNCTION void consider_sector(RemedySearch& r, int sector) {
     const Script& s = r.w.g.script;
     for_triggers_of(r.w, sector, [&](int trigger) {
         const NavTrigger& t = at(r.w.wad, r.w.level->nav_triggers)[trigger];
-        if (t.node < 0 || is_trigger_spent(r.w, t) || !is_level_with(r.w, t) || !trigger_opens(r, t)) return;
+        if (!is_usable(r.w, r.p, t) || !is_level_with(r.w, t) || !trigger_opens(r, t)) return;
         if (t.key && !has_key(r.p, t.key)) consider_key(r, t.key);
         else consider(s, r.best, trigger_wish(r.w, trigger), delay_cost(r.w, t, r.edge) + 3000 * s.line_uses[t.line]);
     });

@@ -134,7 +134,10 @@ OFA_FUNCTION void look_along_edge(WorldBase& w, const Player& p, int node, int n
     if (s.edge_failures[number] >= EDGE_FAILURES && !s.stubborn) return;
     int bar;
     Passage how = passage(w, p, node, e, bar);
-    if (how != PASSAGE_FREE && how != PASSAGE_WAIT && crosses_strip(w, node, e)) how = PASSAGE_WAIT;
+    if (e.flags & NAV_FROM_ABOVE ? true : how != PASSAGE_FREE && how != PASSAGE_WAIT) {
+        if (crosses_strip(w, node, e)) how = PASSAGE_WAIT;
+        else if (e.flags & NAV_FROM_ABOVE) return;
+    }
     if (how == PASSAGE_CLOSED) return;
     if (how != PASSAGE_BARRED) reach_node(s, e.to, node, number, s.distance[node] + edge_cost(w, p, e, number, how));
     else if (s.n_barred < MAX_BARRED) s.barred[s.n_barred++] = {node, number};
