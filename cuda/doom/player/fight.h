@@ -9,7 +9,8 @@ namespace doom {
 
 constexpr Fixed SIGHT_RANGE = 1400 * UNIT, CLOSE_RANGE = 160 * UNIT, BLAST_RANGE = 224 * UNIT;
 constexpr Fixed FIST_RANGE = 64 * UNIT;
-constexpr int FIGHT_TICS = 350, PEACE_TICS = 140, LOOK_EVERY = 4, STRAFE_TICS = 22;
+constexpr int MOST_SIGHTS = 16;
+constexpr int FIGHT_TICS = 140, PEACE_TICS = 350, LOOK_EVERY = 4, STRAFE_TICS = 22;
 constexpr int32_t FIRE_ARC = int32_t(ANGLE_45 / 12);
 
 OFA_FUNCTION Fixed distance_between(const Mobj& a, const Mobj& b) {
@@ -22,24 +23,49 @@ OFA_FUNCTION bool is_in_slope(const Mobj& m, const Mobj& o, Fixed distance) {
     return up < 48 * UNIT || up / 5 < distance / 9;
 }
 
-// Enemy in sight that matters most: near and dangerous ones first. NONE if there is none.
-OFA_FUNCTION int find_enemy(WorldBase& w, int self, Fixed range) {
+struct Sighting {
+    int enemy;                  // that matters most: near and awake; NONE if nobody is in sight
+    int threat;                 // danger of all those awake in sight
+};
+
+// Enemies to look at, the ones that matter most first.
+struct Suspects {
+    int objects[MOST_SIGHTS];
+    Fixed costs[MOST_SIGHTS];
+    int n;
+};
+
+OFA_FUNCTION void add_suspect(Suspects& s, int object, Fixed cost) {
+    int at = s.n < MOST_SIGHTS ? s.n++ : MOST_SIGHTS;
+    for (; at > 0 && s.costs[at - 1] > cost; --at) {
+        if (at == MOST_SIGHTS) continue;
+        s.objects[at] = s.objects[at - 1];
+        s.costs[at] = s.costs[at - 1];
+    }
+    if (at == MOST_SIGHTS) return;
+    s.objects[at] = object;
+    s.costs[at] = cost;
+}
+
+// Looks around: at the MOST_SIGHTS nearest, who is asleep or busy with another counting as farther away.
+OFA_FUNCTION Sighting look_for_enemies(WorldBase& w, int self, Fixed range) {
     Game& g = w.g;
     const Mobj& m = g.mobjs[self];
-    int best = NONE;
-    Fixed least = FIXED_MAX;
+    Suspects suspects;
+    suspects.n = 0;
     for (int node = g.thinkers[THINKER_HEAD].next; node != THINKER_HEAD; node = g.thinkers[node].next) {
-        if (g.thinkers[node].kind != THINKER_MOBJ || !is_enemy(g.mobjs[node])) continue;
-        const Mobj& o = g.mobjs[node];
-        const Fixed distance = distance_between(m, o);
-        if (distance < 0 || distance >= range || !is_in_slope(m, o, distance)) continue;
-        // Who is asleep, or busy with another, can wait.
-        const Fixed cost = o.target == self ? distance : distance * 2;
-        if (cost >= least || !can_see(w, self, node)) continue;
-        least = cost;
-        best = node;
+        if (g.thinkers[node].kind != THINKER_MOBJ || !is_enemy(g.mobjs[node]) || node == g.script.spared) continue;
+        const Fixed distance = distance_between(m, g.mobjs[node]);
+        if (distance >= 0 && distance < range) add_suspect(suspects, node, g.mobjs[node].target == self ? distance : distance * 2);
     }
-    return best;
+    Sighting found = {NONE, 0};
+    for (int i = 0; i < suspects.n; ++i) {
+        const Mobj& o = g.mobjs[suspects.objects[i]];
+        if (!can_see(w, self, suspects.objects[i])) continue;
+        if (o.target == self) found.threat += danger_of(o.type);
+        if (found.enemy == NONE && is_in_slope(m, o, distance_between(m, o))) found.enemy = suspects.objects[i];
+    }
+    return found;
 }
 
 // --- weapons -------------------------------------------------------------------------------------------------------
@@ -85,25 +111,27 @@ OFA_FUNCTION void choose_weapon(const Game& g, const Player& p, Intent& in, int 
 
 // --- the enemy in mind -----------------------------------------------------------------------------------------------
 
-// Keeps Script::enemy: whom the player fights now. A fight that goes on for too long is given up for a while.
+// Keeps Script::enemy: whom the player fights now. Who cannot be hurt for too long is left alone for a while.
 OFA_FUNCTION void watch_for_enemies(WorldBase& w, const Player& p) {
-    Script& s = w.g.script;
-    if (s.peace_tics > 0) {
-        --s.peace_tics;
-        s.enemy = NONE;
-        return;
+    Game& g = w.g;
+    Script& s = g.script;
+    if (s.peace_tics > 0 && --s.peace_tics == 0) s.spared = NONE;
+    const int before = s.enemy;
+    if (g.level_tics % LOOK_EVERY == 0) {
+        const Sighting seen = look_for_enemies(w, p.mobj, SIGHT_RANGE);
+        s.enemy = seen.enemy;
+        s.threat = seen.threat;
     }
-    if (w.g.level_tics % LOOK_EVERY == 0) s.enemy = find_enemy(w, p.mobj, SIGHT_RANGE);
-    if (s.enemy != NONE && (is_removed(w.g, s.enemy) || !is_enemy(w.g.mobjs[s.enemy]))) s.enemy = NONE;
-    if (s.enemy == NONE) {
-        if (s.enemy_tics > 0) --s.enemy_tics;
-        return;
-    }
-    if (++s.enemy_tics > FIGHT_TICS) {
-        s.peace_tics = PEACE_TICS;
-        s.enemy_tics = 0;
-        s.enemy = NONE;
-    }
+    if (s.enemy != NONE && (is_removed(g, s.enemy) || !is_enemy(g.mobjs[s.enemy]))) s.enemy = NONE;
+    if (s.enemy == NONE) return;
+    const Mobj& enemy = g.mobjs[s.enemy];
+    if (s.enemy != before || enemy.health != s.enemy_health) s.enemy_tics = 0;
+    s.enemy_health = enemy.health;
+    if (++s.enemy_tics < FIGHT_TICS) return;
+    s.spared = s.enemy;
+    s.peace_tics = PEACE_TICS;
+    s.enemy_tics = 0;
+    s.enemy = NONE;
 }
 
 // Looks at the enemy and fires when it is in line.
@@ -176,24 +204,81 @@ OFA_FUNCTION bool evade(WorldBase& w, const Player& p, Intent& in) {
     return true;
 }
 
-// Sideways, now left, now right; away from what bites.
+// Sideways, now left, now right; backwards from who is too near.
 OFA_FUNCTION void dance(WorldBase& w, const Player& p, Intent& in, const Mobj& enemy) {
     Script& s = w.g.script;
     const Mobj& m = w.g.mobjs[p.mobj];
     const Angle ahead = angle_towards(w, m, enemy.x, enemy.y);
-    const Fixed distance = distance_between(m, enemy);
+    const bool too_near = distance_between(m, enemy) < (only_bites(enemy.type) ? CLOSE_RANGE * 2 : CLOSE_RANGE);
     if (--s.strafe_tics <= 0) {
         s.strafe_tics = STRAFE_TICS;
         s.strafes_right ^= 1;
     }
-    Angle sideways = ahead + (s.strafes_right ? ANGLE_270 : ANGLE_90);
-    if (distance < CLOSE_RANGE * 3 / 2) sideways += (s.strafes_right ? 0u - ANGLE_45 : ANGLE_45);
-    if (!is_step_safe(w, p, sideways, 40 * UNIT)) {
-        s.strafes_right ^= 1;
-        s.strafe_tics = STRAFE_TICS;
+    // Turns to the left of `ahead`, in eighths of a circle.
+    OFA_TABLE uint8_t far_steps[5] = {2, 6, 3, 5, 4}, near_steps[5] = {3, 4, 5, 2, 6};
+    for (int i = 0; i < 5; ++i) {
+        const int step = too_near ? near_steps[i] : far_steps[i];
+        const Angle angle = ahead + (s.strafes_right ? 8 - step : step) * ANGLE_45;
+        if (!is_step_safe(w, p, angle, 40 * UNIT)) continue;
+        move_along(w, in, angle, too_near ? RUN_SPEED : 10 * UNIT);
+        if (i == 1 && !too_near) s.strafes_right ^= 1;
         return;
     }
-    move_along(w, in, sideways, 10 * UNIT);
+}
+
+// --- retreat -------------------------------------------------------------------------------------------------------
+
+constexpr int RETREAT_TICS = 35 * 5, HOLD_TICS = 35 * 6, REST_FROM_RETREAT = 35 * 8;
+constexpr Fixed CRUMB_DISTANCE = 56 * UNIT;
+
+// How much danger in sight the player takes on.
+OFA_FUNCTION int courage(const WorldBase& w, const Player& p) {
+    int arms = 1;
+    if (can_fire(w, p, WEAPON_SHOTGUN)) arms = 2;
+    if (can_fire(w, p, WEAPON_CHAINGUN)) arms = 3;
+    if (can_fire(w, p, WEAPON_SUPER_SHOTGUN)) arms = 4;
+    if (can_fire(w, p, WEAPON_PLASMA) || can_fire(w, p, WEAPON_ROCKETS)) arms = 5;
+    if (p.powers[POWER_INVULNERABLE]) return 1000;
+    return 2 * arms + (p.health + p.armor / 2) / 20;
+}
+
+// Remembers where the player came from: the way back is known to be passable.
+OFA_FUNCTION void drop_crumb(Script& s, const Mobj& m) {
+    const int last = (s.n_crumbs + MAX_CRUMBS - 1) % MAX_CRUMBS;
+    if (s.n_crumbs > 0 && distance_from(m, s.crumb_x[last], s.crumb_y[last]) < CRUMB_DISTANCE) return;
+    s.crumb_x[s.n_crumbs % MAX_CRUMBS] = m.x;
+    s.crumb_y[s.n_crumbs % MAX_CRUMBS] = m.y;
+    ++s.n_crumbs;
+    if (s.crumbs_back < MAX_CRUMBS) ++s.crumbs_back;
+}
+
+// Goes back the way it came while too many enemies are in sight, looking at them; then waits for those who follow.
+OFA_FUNCTION bool retreat(WorldBase& w, const Player& p, Intent& in) {
+    Script& s = w.g.script;
+    const Mobj& m = w.g.mobjs[p.mobj];
+    if (s.retreat_tics == 0) {
+        if (s.threat <= courage(w, p) || s.crumbs_back < 3) return false;
+        s.retreat_tics = RETREAT_TICS + HOLD_TICS + REST_FROM_RETREAT;
+    }
+    if (--s.retreat_tics < REST_FROM_RETREAT) return false;
+    const bool holds = s.retreat_tics < REST_FROM_RETREAT + HOLD_TICS;
+    if (!holds && s.threat * 2 <= courage(w, p)) s.retreat_tics = REST_FROM_RETREAT + HOLD_TICS;
+    if (holds && s.threat > courage(w, p)) s.retreat_tics = REST_FROM_RETREAT + HOLD_TICS + RETREAT_TICS / 2;
+    if (holds) {
+        if (s.threat == 0 && s.retreat_tics < REST_FROM_RETREAT + HOLD_TICS / 2) s.retreat_tics = REST_FROM_RETREAT;
+        return s.enemy == NONE;
+    }
+    while (s.crumbs_back > 0) {
+        const int last = (s.n_crumbs + MAX_CRUMBS - 1) % MAX_CRUMBS;
+        if (distance_from(m, s.crumb_x[last], s.crumb_y[last]) > 32 * UNIT) {
+            run_to(w, in, m, s.crumb_x[last], s.crumb_y[last]);
+            return true;
+        }
+        s.n_crumbs += MAX_CRUMBS - 1;
+        --s.crumbs_back;
+    }
+    s.retreat_tics = REST_FROM_RETREAT + HOLD_TICS;
+    return false;
 }
 
 }  // namespace doom

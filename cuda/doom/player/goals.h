@@ -27,7 +27,6 @@ OFA_FUNCTION void give_goal_up(const WorldBase& w) {
         const int line = at(w.wad, w.level->nav_triggers)[s.goal].line;
         if (s.line_uses[line] < 255) ++s.line_uses[line];
     }
-    if (s.goal_kind == GOAL_ENEMY) s.peace_tics = 0;
     drop_goal(s);
     s.goal_failures = s.goal_tries = 0;
 }

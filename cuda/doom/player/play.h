@@ -22,11 +22,12 @@ OFA_FUNCTION void forget_level(Game& g) {
     s.off_path_tics = s.wait_tics = s.rest_tics = s.use_tics = s.goal_failures = s.goal_tries = 0;
     s.last_kind = GOAL_NONE;
     s.evade_tics = s.strafe_tics = s.plan_tics = s.camp_tics = 0;
+    s.threat = s.retreat_tics = s.n_crumbs = s.crumbs_back = 0;
     s.remedy_edge = s.remedy_line = NONE;
     s.sectors_seen = 0;
     for (int i = 0; i < g.n_sectors; ++i) s.sectors_seen += g.sectors[i].seen;
     forget_progress(s);
-    s.enemy = NONE;
+    s.enemy = s.spared = NONE;
     s.enemy_tics = s.peace_tics = s.n_avoided_items = 0;
     s.random_ties = s.random;
     memset(s.sector_failures, 0, sizeof s.sector_failures);
@@ -133,6 +134,7 @@ OFA_FUNCTION bool fight(WorldBase& w, const Player& p, Intent& in, const Charact
     }
     in = stand_still(m);
     shoot_at(w, p, in, enemy, by_hand);
+    if (!by_hand && retreat(w, p, in)) return true;
     if (by_hand) run_to(w, in, m, enemy.x, enemy.y);
     else dance(w, p, in, enemy);
     return true;
@@ -167,6 +169,11 @@ OFA_FUNCTION Intent play_level(WorldBase& w, const Player& p, const Character& c
         return in;
     }
     in = stand_still(m);
+    if (character.fire == FIRE_STANDING && retreat(w, p, in)) {
+        excuse_standing(s);
+        return in;
+    }
+    if (m.z == m.floorz) drop_crumb(s, m);
     walk(w, p, in);
     fight(w, p, in, character);
     if (in.moving && !in.busy) evade(w, p, in);

@@ -5,7 +5,7 @@
 
 namespace doom {
 
-constexpr int TURN_LIMIT = 11 << 8;       // a sixth of a quarter turn, per tic
+constexpr int TURN_LIMIT = 22 << 8;       // a sixth of a quarter turn, per tic
 constexpr int RUN_FORWARD = 50, RUN_SIDE = 40;
 constexpr Fixed RUN_SPEED = 16 * UNIT;
 
