@@ -266,7 +266,7 @@ struct SectorReach {
 };
 
 // What a scripted player remembers. All but the first group starts afresh with each level.
-constexpr int MAX_PATH = 192, MAX_NAV_NODES = 16384, MAX_NAV_EDGES = 65536, MAX_AVOIDED_ITEMS = 64, MAX_CRUMBS = 32, MOST_USES = 6;
+constexpr int MAX_PATH = 192, MAX_NAV_NODES = 16384, MAX_NAV_EDGES = 65536, MAX_AVOIDED_ITEMS = 64, MOST_USES = 6;
 constexpr int MAX_BARRED = 2048, MAX_KEYS = 32;
 struct BarredEdge {
     int32_t from, edge;
@@ -301,9 +301,6 @@ struct Script {
     int32_t spared, peace_tics; // whom it leaves alone, for how long
     int32_t evade_tics, strafe_tics, camp_tics;
     int32_t threat;             // danger of the enemies in sight
-    int32_t retreat_tics;       // of going back, holding out, and not going back again
-    Fixed crumb_x[MAX_CRUMBS], crumb_y[MAX_CRUMBS];  // the way it came, a ring
-    int32_t n_crumbs, crumbs_back;
     Angle evade_angle;
     uint8_t strafes_right;
     int32_t avoided_items[MAX_AVOIDED_ITEMS], n_avoided_items;

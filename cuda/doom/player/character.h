@@ -5,18 +5,12 @@
 
 namespace doom {
 
-enum FireStyle : uint8_t {
-    FIRE_NEVER,
-    FIRE_ON_THE_RUN,          // looks at the enemy and shoots while the legs go on
-    FIRE_STANDING             // stops for a fight
-};
-
 struct Character {
-    FireStyle fire;
+    Fixed fire_range;         // enemies up to there are shot at, if need be on the run; 0 for never
+    Fixed stand_range;        // for enemies up to there it stops
     uint8_t by_hand;          // fists and chainsaw only
     uint8_t greed;            // detours for items, in quarters of the usual ones
     uint8_t fear;             // weight of monsters on the way
-    Fixed fight_range;        // enemies farther away are left alone
 };
 
 }  // namespace doom

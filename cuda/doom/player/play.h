@@ -22,7 +22,7 @@ OFA_FUNCTION void forget_level(Game& g) {
     s.off_path_tics = s.wait_tics = s.rest_tics = s.use_tics = s.goal_failures = s.goal_tries = 0;
     s.last_kind = GOAL_NONE;
     s.evade_tics = s.strafe_tics = s.plan_tics = s.camp_tics = 0;
-    s.threat = s.retreat_tics = s.n_crumbs = s.crumbs_back = 0;
+    s.threat = 0;
     s.remedy_edge = s.remedy_line = NONE;
     s.sectors_seen = 0;
     for (int i = 0; i < g.n_sectors; ++i) s.sectors_seen += g.sectors[i].seen;
@@ -122,19 +122,18 @@ OFA_FUNCTION void stray(WorldBase& w, Intent& in) {
 // The arms' part, and the legs' where the character stands for a fight. True when it does.
 OFA_FUNCTION bool fight(WorldBase& w, const Player& p, Intent& in, const Character& character) {
     Script& s = w.g.script;
-    if (s.enemy == NONE || character.fire == FIRE_NEVER) return false;
+    if (s.enemy == NONE) return false;
     const Mobj &m = w.g.mobjs[p.mobj], &enemy = w.g.mobjs[s.enemy];
     const Fixed distance = distance_between(m, enemy);
-    if (distance > character.fight_range) return false;
+    if (distance > character.fire_range) return false;
     const bool by_hand = character.by_hand || is_hand_weapon(weapon_for(w, p, enemy, distance));
-    const bool stands = character.fire == FIRE_STANDING && (!by_hand || distance < CLOSE_RANGE * 2);
+    const bool stands = distance <= character.stand_range && (!by_hand || distance < CLOSE_RANGE * 2);
     if (!stands) {
         if (!in.busy) shoot_at(w, p, in, enemy, by_hand);
         return false;
     }
     in = stand_still(m);
     shoot_at(w, p, in, enemy, by_hand);
-    if (!by_hand && retreat(w, p, in)) return true;
     if (by_hand) run_to(w, in, m, enemy.x, enemy.y);
     else dance(w, p, in, enemy);
     return true;
@@ -148,7 +147,7 @@ OFA_FUNCTION Intent play_level(WorldBase& w, const Player& p, const Character& c
     if (s.use_tics > 0) --s.use_tics;
     mark_surroundings(w, p);
     note_progress(w, p);
-    if (character.fire != FIRE_NEVER) watch_for_enemies(w, p);
+    if (character.fire_range > 0) watch_for_enemies(w, p);
     s.waiting = 1;
     plan(w, p, choose);
     if (s.dodge_tics == 0 && s.wander_tics > 0) dodge(s, any_angle(s), 15 + script_random(s) % 25);
@@ -169,11 +168,6 @@ OFA_FUNCTION Intent play_level(WorldBase& w, const Player& p, const Character& c
         return in;
     }
     in = stand_still(m);
-    if (character.fire == FIRE_STANDING && retreat(w, p, in)) {
-        excuse_standing(s);
-        return in;
-    }
-    if (m.z == m.floorz) drop_crumb(s, m);
     walk(w, p, in);
     fight(w, p, in, character);
     if (in.moving && !in.busy) evade(w, p, in);
