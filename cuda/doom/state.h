@@ -301,6 +301,8 @@ struct Script {
     int32_t spared, peace_tics; // whom it leaves alone, for how long
     int32_t evade_tics, strafe_tics, camp_tics;
     int32_t threat;             // danger of the enemies in sight
+    Fixed brawl_x, brawl_y;     // the place it has been about for so long
+    int32_t brawl_tics;
     Angle evade_angle;
     uint8_t strafes_right;
     int32_t avoided_items[MAX_AVOIDED_ITEMS], n_avoided_items;

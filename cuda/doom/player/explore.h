@@ -13,10 +13,6 @@ constexpr int IDLE_TICS = 35 * 90;           // so does it when nothing new has 
 
 OFA_FUNCTION bool choose_for_explore(WorldBase& w, const Player& p) {
     Script& s = w.g.script;
-    if (s.random_places > 0) {
-        --s.random_places;
-        if (go_anywhere(w, p)) return true;
-    }
     if (go_for_item(w, p, EXPLORE.greed)) return true;
     const bool leaving = s.stay_tics > TOO_LONG_TICS || s.idle_tics > IDLE_TICS;
     if (leaving && go_for_exit(w, p, FARTHEST)) return true;

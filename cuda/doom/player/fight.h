@@ -226,4 +226,17 @@ OFA_FUNCTION void dance(WorldBase& w, const Player& p, Intent& in, const Mobj& e
     }
 }
 
+constexpr Fixed BRAWL_RADIUS = 112 * UNIT;
+constexpr int BRAWL_TICS = 35 * 9, RESTLESS_TICS = 35 * 4;
+
+// Nobody wins by standing in one place for ever: after BRAWL_TICS of it the fight goes on elsewhere. Once a tic.
+OFA_FUNCTION void note_place(Script& s, const Mobj& m) {
+    if (distance_from(m, s.brawl_x, s.brawl_y) > BRAWL_RADIUS) {
+        s.brawl_x = m.x;
+        s.brawl_y = m.y;
+        s.brawl_tics = 0;
+    }
+    if (++s.brawl_tics > BRAWL_TICS + RESTLESS_TICS) s.brawl_tics = 0;
+}
+
 }  // namespace doom

@@ -154,15 +154,21 @@ OFA_FUNCTION bool go_for_enemy(WorldBase& w, const Player& p, int limit) {
     return false;
 }
 
-// Any place there is a way to.
+constexpr int NEAREST_PLACE = 300, FARTHEST_PLACE = 4000;
+
+// Some place not too near.
 OFA_FUNCTION bool go_anywhere(WorldBase& w, const Player& p) {
     Script& s = w.g.script;
     const int n = n_nav_nodes(w);
-    for (int tries = 0; tries < 32; ++tries) {
+    if (s.random_places > 0) --s.random_places;
+    int best = NONE;
+    for (int tries = 0; tries < 48; ++tries) {
         const int node = script_random(s) % n;
-        if (can_reach(s, node) && s.distance[node] >= 128) return pursue(w, p, place_wish(w, GOAL_PLACE, node, node));
+        if (!can_reach(s, node) || s.distance[node] < 128) continue;
+        best = node;
+        if (s.distance[node] >= NEAREST_PLACE && s.distance[node] <= FARTHEST_PLACE) break;
     }
-    return false;
+    return best != NONE && pursue(w, p, place_wish(w, GOAL_PLACE, best, best));
 }
 
 }  // namespace doom

@@ -22,7 +22,7 @@ OFA_FUNCTION void forget_level(Game& g) {
     s.off_path_tics = s.wait_tics = s.rest_tics = s.use_tics = s.goal_failures = s.goal_tries = 0;
     s.last_kind = GOAL_NONE;
     s.evade_tics = s.strafe_tics = s.plan_tics = s.camp_tics = 0;
-    s.threat = 0;
+    s.threat = s.brawl_tics = 0;
     s.remedy_edge = s.remedy_line = NONE;
     s.sectors_seen = 0;
     for (int i = 0; i < g.n_sectors; ++i) s.sectors_seen += g.sectors[i].seen;
@@ -85,7 +85,7 @@ OFA_FUNCTION void plan(WorldBase& w, const Player& p, Choose choose) {
     if (!advance_search(w, p)) return;
     s.plan_tics = s.search_wanted = 0;
     const GoalKind before = s.goal_kind;
-    const bool found = choose();
+    const bool found = (s.random_places > 0 && go_anywhere(w, p)) || choose();
     s.stubborn = 0;
     if (!found && before == GOAL_NONE) despair(w, [&] { return go_anywhere(w, p); });
 }
@@ -127,7 +127,7 @@ OFA_FUNCTION bool fight(WorldBase& w, const Player& p, Intent& in, const Charact
     const Fixed distance = distance_between(m, enemy);
     if (distance > character.fire_range) return false;
     const bool by_hand = character.by_hand || is_hand_weapon(weapon_for(w, p, enemy, distance));
-    const bool stands = distance <= character.stand_range && (!by_hand || distance < CLOSE_RANGE * 2);
+    const bool stands = s.brawl_tics <= BRAWL_TICS && distance <= character.stand_range && (!by_hand || distance < CLOSE_RANGE * 2);
     if (!stands) {
         if (!in.busy) shoot_at(w, p, in, enemy, by_hand);
         return false;
@@ -147,6 +147,11 @@ OFA_FUNCTION Intent play_level(WorldBase& w, const Player& p, const Character& c
     if (s.use_tics > 0) --s.use_tics;
     mark_surroundings(w, p);
     note_progress(w, p);
+    note_place(s, m);
+    if (s.brawl_tics == BRAWL_TICS + 1 && s.enemy != NONE) {
+        s.random_places = 1;               // on with it somewhere else
+        drop_goal(s);
+    }
     if (character.fire_range > 0) watch_for_enemies(w, p);
     s.waiting = 1;
     plan(w, p, choose);
