@@ -221,8 +221,13 @@ struct NavEdge {
     int16_t cost;                           // map units from this subsector's centre to the far one's by way of x, y
 };
 
+enum NavNodeFlag : int16_t {
+    NAV_NARROW = 1        // the player fits nowhere in it, or only on its edges
+};
+
 struct NavNode {
     int16_t x, y;                           // centre of the subsector's polygon, map units
+    int16_t flags, _pad;                    // NavNodeFlag
     uint32_t first_edge, n_edges;           // in Level::nav_edges
 };
 

@@ -33,7 +33,7 @@ OFA_FUNCTION void give_goal_up(const WorldBase& w) {
 
 OFA_FUNCTION void fail_next_edge(const WorldBase& w) {
     Script& s = w.g.script;
-    if (s.path_length > 0) fail_edge(s, s.path[s.path_length - 1], 2);
+    if (s.path_length > 0) fail_edge(s, s.path[s.path_length - 1]);
     if (++s.goal_failures >= 3) give_goal_up(w);
     else drop_goal(s);
 }
@@ -49,7 +49,7 @@ OFA_FUNCTION void abandon_goal(const WorldBase& w) {
 OFA_FUNCTION void forget_failures(Script& s) {
     s.despair ^= 1;
     memset(s.sector_failures, 0, sizeof s.sector_failures);
-    memset(s.edge_failures, 0, sizeof s.edge_failures);
+    for (uint8_t& failures : s.edge_failures) failures /= 4;
     memset(s.line_uses, 0, sizeof s.line_uses);
     s.n_avoided_items = 0;
 }
@@ -87,12 +87,13 @@ OFA_FUNCTION bool go_for_key(WorldBase& w, const Player& p) {
 // The nearest sector not yet seen; `limit` is OBSTACLE for those that can be reached as things are.
 OFA_FUNCTION bool go_somewhere_new(WorldBase& w, const Player& p, int limit, bool careful) {
     Script& s = w.g.script;
+    const NavNode* nodes = at(w.wad, w.level->nav_nodes);
     for (int tries = 0; tries < MOST_TRIES; ++tries) {
         int best = NONE, least = limit;
         for (int node = 0; node < n_nav_nodes(w); ++node) {
             const int sector = w.subsectors[node].sector;
             if (s.distance[node] >= limit || w.g.sectors[sector].seen || s.sector_failures[sector] >= FAILURES) continue;
-            if (careful && hurts(w.g, sector)) continue;
+            if ((careful && hurts(w.g, sector)) || (nodes[node].flags & NAV_NARROW)) continue;
             const int cost = s.distance[node] + 1500 * s.sector_failures[sector];
             if (cost >= least) continue;
             least = cost;

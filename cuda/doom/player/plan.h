@@ -28,8 +28,12 @@ OFA_FUNCTION void set_goal(Script& s, const Wish& wish) {
     s.path_checked = s.stubborn ? 0 : s.path_length;
 }
 
-OFA_FUNCTION void fail_edge(Script& s, int edge, int by) {
-    if (s.edge_failures[edge] < 240) s.edge_failures[edge] = uint8_t(s.edge_failures[edge] + by);
+constexpr int DOUBTED = 1;                // failures of an edge that may not be walkable
+
+// The edge could not be taken. Each time it takes longer until that is forgiven.
+OFA_FUNCTION void fail_edge(Script& s, int edge) {
+    uint8_t& failures = s.edge_failures[edge];
+    failures = uint8_t(failures < 2 ? 2 : failures < 100 ? failures * 2 : failures);
 }
 
 // Makes a wish the goal, or the first thing that has to be done for it. False when no way to it is known.
@@ -52,7 +56,7 @@ OFA_NOINLINE bool pursue(WorldBase& w, const Player& p, Wish wish) {
 
 // --- the way, in thought -----------------------------------------------------------------------------------------
 
-constexpr int CHECKED_AHEAD = 40, CHECKED_A_TIC = 6, DOUBTED = 1;
+constexpr int CHECKED_AHEAD = 40, CHECKED_A_TIC = 6;
 
 // Where the way is before its edge number i.
 OFA_FUNCTION void way_point(const WorldBase& w, const Mobj& m, int i, Fixed& x, Fixed& y, int& node) {
@@ -123,7 +127,7 @@ OFA_NOINLINE bool check_path(WorldBase& w, const Player& p) {
         s.path_checked = i;
         // Another way may be better; if there is none, sliding along a corner may do.
         if (s.edge_failures[s.path[i]] >= DOUBTED || is_edge_walkable(w, p, i)) continue;
-        fail_edge(s, s.path[i], DOUBTED);
+        s.edge_failures[s.path[i]] = DOUBTED;
         return false;
     }
     return true;
