@@ -67,7 +67,7 @@ OFA_FUNCTION bool go_for_item(WorldBase& w, const Player& p, int greed) {
         const int reach = reach_for_item(w, p, g.mobjs[node].type);
         if (reach == 0) continue;
         const int far = reach == ANY_WAY ? ITEM_REACH * 2 : reach / 4 * greed;
-        const Wish wish = item_wish(w, node);
+        const Wish wish = item_wish(w, p, node);
         if (distance_to(s, wish.node) < far && !is_avoided(s, node)) consider(s, best, wish, 0);
     }
     return best.cost < OBSTACLE && pursue(w, p, best.wish);
@@ -79,7 +79,7 @@ OFA_FUNCTION bool go_for_key(WorldBase& w, const Player& p) {
     for (int node = g.thinkers[THINKER_HEAD].next; node != THINKER_HEAD; node = g.thinkers[node].next) {
         if (g.thinkers[node].kind != THINKER_MOBJ || !(g.mobjs[node].flags & MF_SPECIAL)) continue;
         if (reach_for_item(w, p, g.mobjs[node].type) == ANY_WAY && !is_avoided(g.script, node))
-            consider(g.script, best, item_wish(w, node), 0);
+            consider(g.script, best, item_wish(w, p, node), 0);
     }
     return best.cost < OBSTACLE && pursue(w, p, best.wish);
 }

@@ -62,36 +62,54 @@ OFA_FUNCTION bool is_wall_between(WorldBase& w, Fixed x1, Fixed y1, Fixed x2, Fi
     });
 }
 
-// The nearest subsector from which an item can be touched when its floor is at the one or the other height; NONE if there
-// is none.
-OFA_FUNCTION int place_beside(WorldBase& w, const Mobj& item, Fixed height, Fixed other) {
+// Whether a spot is where its subsector can be walked, and not behind a wall that the subsector reaches across.
+OFA_FUNCTION bool is_inside(WorldBase& w, int node, Fixed x, Fixed y) {
+    const NavNode& n = at(w.wad, w.level->nav_nodes)[node];
+    for (uint32_t i = 0; i < n.n_edges && i < 8; ++i) {
+        const NavEdge& e = at(w.wad, w.level->nav_edges)[n.first_edge + i];
+        if (!is_wall_between(w, x, y, e.x * UNIT, e.y * UNIT)) return true;
+    }
+    return false;
+}
+
+// The nearest spot from which an item can be touched when its floor is at the one or the other height. Walls do not
+// matter to that. False if there is none.
+OFA_FUNCTION bool find_spot_beside(WorldBase& w, const Player& p, const Mobj& item, Fixed height, Fixed other, Wish& wish) {
     const Script& s = w.g.script;
-    int best = NONE;
+    int nearest = UNREACHED;
     for (int i = 0; i < 8; ++i) {
         const Angle angle = Angle(i) * ANGLE_45;
         const Fixed x = item.x + 33 * cosine_of(w, angle), y = item.y + 33 * sine_of(w, angle);
         const int node = subsector_at(w, x, y);
         const Fixed floor = gap_of(w.g, w.subsectors[node].sector).floor;
         if (!is_in_touch(height, floor) && !is_in_touch(other, floor)) continue;
-        if (distance_to(s, node) < distance_to(s, best) && !is_wall_between(w, item.x, item.y, x, y)) best = node;
+        int bar;
+        if (distance_to(s, node) >= nearest || !is_inside(w, node, x, y)) continue;
+        if (probe_place(w, p, x, y, floor, true, bar) != PASSAGE_FREE) continue;
+        nearest = distance_to(s, node);
+        wish.node = node;
+        wish.x = x >> 16;
+        wish.y = y >> 16;
     }
-    return best;
+    return nearest != UNREACHED;
 }
 
 // Taking an item: from its own place, from beside the ledge it lies on, or after what moves its pedestal.
-OFA_FUNCTION Wish item_wish(WorldBase& w, int item) {
+OFA_FUNCTION Wish item_wish(WorldBase& w, const Player& p, int item) {
     const Mobj& m = w.g.mobjs[item];
     const Script& s = w.g.script;
     Wish wish = {GOAL_ITEM, item, m.subsector, m.x >> 16, m.y >> 16};
-    const int beside = place_beside(w, m, m.z, m.z);
-    if (distance_to(s, beside) < distance_to(s, wish.node)) wish.node = beside;
-    if (distance_to(s, wish.node) != UNREACHED) return wish;
-    Choice best = {wish, UNREACHED};
+    if (can_reach(s, wish.node)) return wish;
+    Wish beside = wish;
+    if (find_spot_beside(w, p, m, m.z, m.z, beside) && distance_to(s, beside.node) < distance_to(s, wish.node)) wish = beside;
+    if (can_reach(s, wish.node)) return wish;
+    const int distance = distance_to(s, wish.node);
+    Choice best = {wish, distance == UNREACHED ? distance : distance / OBSTACLE * OBSTACLE};  // of an earlier layer
     for_triggers_of(w, m.sector, [&](int trigger) {
         const NavTrigger& t = at(w.wad, w.level->nav_triggers)[trigger];
         SectorReach after = reach_now(w.g, m.sector);
         add_effect(w, m.sector, line_special(w, t.line), after);
-        if (is_trigger_spent(w, t) || place_beside(w, m, after.lowest, after.highest) == NONE) return;
+        if (is_trigger_spent(w, t) || !find_spot_beside(w, p, m, after.lowest, after.highest, beside)) return;
         consider(s, best, trigger_wish(w, trigger), 3000 * s.line_uses[t.line]);
     });
     return best.wish;
@@ -112,7 +130,7 @@ OFA_FUNCTION void consider_key(RemedySearch& r, int colour) {
     const Game& g = r.w.g;
     for (int i = 0; i < g.script.n_keys; ++i) {
         const int key = g.script.keys[i];
-        if (key_colour(g.mobjs[key].type) == colour) consider(g.script, r.best, item_wish(r.w, key), 0);
+        if (key_colour(g.mobjs[key].type) == colour) consider(g.script, r.best, item_wish(r.w, r.p, key), 0);
     }
 }
 
