@@ -192,7 +192,7 @@ def _edges(level: LevelData, openings: _Openings, clearance: Clearance, specials
     for _ in range(_NARROW_STRIPS):
         dropping = (now | later) & narrow[openings.target]
         np.maximum.at(heights, openings.target[dropping], heights[openings.source[dropping]])
-        again = np.flatnonzero(narrow[openings.source] & ~now & (heights > floor[sector_of])[openings.source])
+        again = np.flatnonzero(narrow[openings.source] & ~now & ~later & (heights > floor[sector_of])[openings.source])
         crossing[again], now[again], later[again] = _crossing_points(
             openings.ends[again], here[again], heights[openings.source[again]], clearance)
         from_above[again] |= now[again] | later[again]

@@ -77,9 +77,10 @@ OFA_FUNCTION bool is_inside(WorldBase& w, int node, Fixed x, Fixed y) {
 OFA_FUNCTION bool find_spot_beside(WorldBase& w, const Player& p, const Mobj& item, Fixed height, Fixed other, Wish& wish) {
     const Script& s = w.g.script;
     int nearest = UNREACHED;
-    for (int i = 0; i < 8; ++i) {
-        const Angle angle = Angle(i) * ANGLE_45;
-        const Fixed x = item.x + 33 * cosine_of(w, angle), y = item.y + 33 * sine_of(w, angle);
+    OFA_TABLE int8_t around[8] = {0, 16, 33, 33, 33, 33, 33, 16};   // along the sides of a square
+    for (int i = 0; i < 16; ++i) {
+        const int sign_x = (i + 8) % 16 < 8 ? -1 : 1, sign_y = (i + 12) % 16 < 8 ? 1 : -1;
+        const Fixed x = item.x + sign_x * around[i % 8] * UNIT, y = item.y + sign_y * around[(i + 4) % 8] * UNIT;
         const int node = subsector_at(w, x, y);
         const Fixed floor = gap_of(w.g, w.subsectors[node].sector).floor;
         if (!is_in_touch(height, floor) && !is_in_touch(other, floor)) continue;
