@@ -30,6 +30,7 @@ _NARROW_STRIPS = 3
 _DISTANCES = {BY_CROSSING: (0.0, 0.0, 0.0), BY_USING: (4.0, 16.0, 32.0), BY_SHOOTING: (32.0, 96.0, 224.0)}
 """Between a line and the player's square, map units, for each way to trigger it; using reaches 64 from the centre."""
 _ALONG = (0.5, 0.25, 0.75, 0.1, 0.9)
+_THROUGH = 3.0
 
 
 @dataclass(frozen=True)
@@ -223,17 +224,32 @@ def _edges(level: LevelData, openings: _Openings, clearance: Clearance, specials
 
 def _crossing_points(ends: np.ndarray, sector: np.ndarray, height: np.ndarray,
                      clearance: Clearance) -> tuple[np.ndarray, ...]:
-    """(f8 [n, 2] best place on each opening, bool [n] passable now, bool [n] passable later)."""
-    middle = (ends[:, :2] + ends[:, 2:]) / 2
-    found = clearance.places(middle[:, 0], middle[:, 1], sector, height)
-    place, now, later = middle, found.now, found.later
-    rest = np.flatnonzero(~now)
-    length = np.hypot(ends[rest, 2] - ends[rest, 0], ends[rest, 3] - ends[rest, 1])
+    """(f8 [n, 2] best place on each opening, bool [n] passable now, bool [n] passable later).
+
+    Where a player fits on the opening and a little before and behind it is better than where it only fits on it: there
+    it may touch what bars the way on.
+    """
+    along = ends[:, 2:] - ends[:, :2]
+    length = np.hypot(along[:, 0], along[:, 1])
+    through = np.stack((-along[:, 1], along[:, 0]), 1) / length[:, None] * _THROUGH
     margin = np.minimum((RADIUS + 1) / length, 0.5)
-    shares = np.stack([*(np.full(len(rest), share) for share in _ALONG), margin, 1 - margin], 1)
-    places = ends[rest, None, :2] + shares[..., None] * (ends[rest, None, 2:] - ends[rest, None, :2])
-    best, now[rest], later[rest] = _best_places(places, sector[rest], height[rest], clearance)
-    place[rest] = places[np.arange(len(rest)), best]
+    shares = np.stack([*(np.full(len(ends), share) for share in _ALONG), margin, 1 - margin], 1)
+    places = ends[:, None, :2] + shares[..., None] * along[:, None]
+    place, now, later = places[:, 0].copy(), np.zeros(len(ends), bool), np.zeros(len(ends), bool)
+    rest = np.arange(len(ends))
+    for count, offsets in ((1, (0, -1, 1)), (len(_ALONG) + 2, (0, -1, 1)), (len(_ALONG) + 2, (0,))):
+        tried = places[rest, :count]
+        spots = np.stack([tried + offset * through[rest, None] for offset in offsets], 2)
+        found = clearance.places(spots[..., 0].ravel(), spots[..., 1].ravel(),
+                                 *(np.repeat(a[rest], count * len(offsets)) for a in (sector, height)))
+        fits, could = (f.reshape(spots.shape[:3]).all(2) for f in (found.now, found.later))
+        best = np.argmax(2 * fits + could, 1)
+        rows = np.arange(len(rest))
+        better = (fits[rows, best] & ~now[rest]) | (could[rows, best] & ~later[rest] & ~now[rest])
+        chosen = rest[better]
+        place[chosen] = tried[rows, best][better]
+        now[chosen], later[chosen] = fits[rows, best][better], could[rows, best][better]
+        rest = np.flatnonzero(~now)
     return place, now, later
 
 

@@ -203,17 +203,31 @@ OFA_FUNCTION Terrain terrain_to(const WorldBase& w, const Mobj& m, int i) {
     return t;
 }
 
+constexpr int BEYOND = 6;
+
+// Whether one can walk straight to a point of an edge of the path, and a little beyond it.
+OFA_FUNCTION bool is_crossing_clear(WorldBase& w, const Player& p, int i, Fixed x, Fixed y) {
+    const Mobj& m = w.g.mobjs[p.mobj];
+    const NavEdge& e = path_edge(w, i);
+    const Terrain terrain = terrain_to(w, m, i);
+    if (is_plain(w, p, node_before(w, m, i), e)) {
+        const Angle ahead = angle_to(w, e.x1 * UNIT, e.y1 * UNIT, e.x2 * UNIT, e.y2 * UNIT) + ANGLE_90;
+        x += BEYOND * cosine_of(w, ahead);
+        y += BEYOND * sine_of(w, ahead);
+    }
+    return is_walk_clear(w, p, m.x, m.y, x, y, m.floorz, terrain);
+}
+
 // Where to cross an edge of the path so that one can walk there straight: its best place, else its nearest.
 OFA_FUNCTION bool find_crossing(WorldBase& w, const Player& p, int i, Fixed& x, Fixed& y) {
     const Mobj& m = w.g.mobjs[p.mobj];
     const NavEdge& e = path_edge(w, i);
-    const Terrain terrain = terrain_to(w, m, i);
     x = e.x * UNIT;
     y = e.y * UNIT;
-    if (is_walk_clear(w, p, m.x, m.y, x, y, m.floorz, terrain)) return true;
+    if (is_crossing_clear(w, p, i, x, y)) return true;
     if (e.kind == NAV_TELEPORT) return false;
     nearest_crossing(w, e, m.x, m.y, x, y);
-    return is_walk_clear(w, p, m.x, m.y, x, y, m.floorz, terrain);
+    return is_crossing_clear(w, p, i, x, y);
 }
 
 // Looks one edge farther along the path in each tic: Script::aim is the farthest that can be walked to straight.
