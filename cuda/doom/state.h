@@ -305,6 +305,7 @@ struct Script {
     int32_t brawl_tics;
     Angle evade_angle;
     uint8_t strafes_right;
+    Angle heading;              // of the last steps
     int32_t avoided_items[MAX_AVOIDED_ITEMS], n_avoided_items;
     uint8_t despair;            // there was nothing left to do: dubious passages count as open
     uint8_t stubborn;           // and what failed often is tried all the same

@@ -5,7 +5,7 @@
 
 namespace doom {
 
-OFA_TABLE Character EXPLORE = {1200 * UNIT, 900 * UNIT, 0, 4, 1};
+OFA_TABLE Character EXPLORE = {1200 * UNIT, 900 * UNIT, 0, 0, 4, 1};
 
 constexpr int LONG_STAY_TICS = 35 * 60 * 4;  // after that the exit comes before what takes a plan to reach
 constexpr int TOO_LONG_TICS = 35 * 60 * 6;   // and after that before everything

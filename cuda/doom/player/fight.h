@@ -11,7 +11,7 @@ constexpr Fixed SIGHT_RANGE = 1400 * UNIT, CLOSE_RANGE = 160 * UNIT, BLAST_RANGE
 constexpr Fixed FIST_RANGE = 64 * UNIT;
 constexpr int MOST_SIGHTS = 16;
 constexpr int FIGHT_TICS = 140, PEACE_TICS = 350, LOOK_EVERY = 4, STRAFE_TICS = 22;
-constexpr int32_t FIRE_ARC = int32_t(ANGLE_45 / 12);
+constexpr int32_t FIRE_ARC = int32_t(ANGLE_45 / 12), AHEAD_ARC = int32_t(ANGLE_45 / 3 * 4);
 
 OFA_FUNCTION Fixed distance_between(const Mobj& a, const Mobj& b) {
     return approximate_distance(wrap_sub(a.x, b.x), wrap_sub(a.y, b.y));

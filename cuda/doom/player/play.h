@@ -119,16 +119,25 @@ OFA_FUNCTION void stray(WorldBase& w, Intent& in) {
     excuse_standing(s);
 }
 
+// Whether the player stops for an enemy it fights.
+OFA_FUNCTION bool stands_for(const WorldBase& w, const Player& p, const Mobj& enemy, Fixed distance, const Character& character) {
+    const Script& s = w.g.script;
+    const Mobj& m = w.g.mobjs[p.mobj];
+    if (s.brawl_tics > BRAWL_TICS || distance > character.stand_range) return false;
+    if (distance < CLOSE_RANGE) return true;
+    if (enemy.target != p.mobj) return false;
+    return !character.single_minded || is_within(angle_towards(w, m, enemy.x, enemy.y), s.heading, AHEAD_ARC);
+}
+
 // The arms' part, and the legs' where the character stands for a fight. True when it does.
 OFA_FUNCTION bool fight(WorldBase& w, const Player& p, Intent& in, const Character& character) {
-    Script& s = w.g.script;
+    const Script& s = w.g.script;
     if (s.enemy == NONE) return false;
     const Mobj &m = w.g.mobjs[p.mobj], &enemy = w.g.mobjs[s.enemy];
     const Fixed distance = distance_between(m, enemy);
     if (distance > character.fire_range) return false;
     const bool by_hand = character.by_hand || is_hand_weapon(weapon_for(w, p, enemy, distance));
-    const bool stands = s.brawl_tics <= BRAWL_TICS && distance <= character.stand_range && (!by_hand || distance < CLOSE_RANGE * 2);
-    if (!stands) {
+    if (!stands_for(w, p, enemy, distance, character) || (by_hand && distance > CLOSE_RANGE * 2)) {
         if (!in.busy) shoot_at(w, p, in, enemy, by_hand);
         return false;
     }
@@ -148,7 +157,7 @@ OFA_FUNCTION Intent play_level(WorldBase& w, const Player& p, const Character& c
     mark_surroundings(w, p);
     note_progress(w, p);
     note_place(s, m);
-    if (s.brawl_tics == BRAWL_TICS + 1 && s.enemy != NONE) {
+    if (s.brawl_tics == BRAWL_TICS + 1 && s.enemy != NONE && !character.single_minded) {
         s.random_places = 1;               // on with it somewhere else
         drop_goal(s);
     }
@@ -174,6 +183,7 @@ OFA_FUNCTION Intent play_level(WorldBase& w, const Player& p, const Character& c
     }
     in = stand_still(m);
     walk(w, p, in);
+    if (in.moving) s.heading = angle_to(w, 0, 0, in.vx, in.vy);
     fight(w, p, in, character);
     if (in.moving && !in.busy) evade(w, p, in);
     watch_pushing(w, m, in.moving);

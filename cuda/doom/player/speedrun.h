@@ -5,7 +5,7 @@
 
 namespace doom {
 
-OFA_TABLE Character SPEEDRUN = {1000 * UNIT, 350 * UNIT, 0, 4, 1};
+OFA_TABLE Character SPEEDRUN = {1000 * UNIT, 450 * UNIT, 1, 0, 4, 1};
 
 OFA_FUNCTION bool choose_for_speedrun(WorldBase& w, const Player& p) {
     if (go_for_item(w, p, SPEEDRUN.greed)) return true;

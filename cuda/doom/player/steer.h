@@ -45,10 +45,12 @@ OFA_FUNCTION void face(const WorldBase& w, Intent& in, const Mobj& m, Fixed x, F
     in.face = angle_towards(w, m, x, y);
 }
 
-OFA_FUNCTION bool is_facing(const Mobj& m, Angle wish, int32_t arc) {
-    const int32_t left = int32_t(wish - m.angle);
+OFA_FUNCTION bool is_within(Angle a, Angle b, int32_t arc) {
+    const int32_t left = int32_t(a - b);
     return left > -arc && left < arc;
 }
+
+OFA_FUNCTION bool is_facing(const Mobj& m, Angle wish, int32_t arc) { return is_within(wish, m.angle, arc); }
 
 // The command for an intent. Turns go in steps of 1/256 of a circle, as a demo stores them; what the legs do is relative
 // to where the body will look after this command's turn.
