@@ -18,8 +18,9 @@ from ofa_tui.doom.levels import FIXED, LIMITS, LevelData
 from ofa_tui.doom.specials import LineUse, Specials, read_specials
 from ofa_tui.doom.wad import WadError
 
+NARROW = 1
 OPEN, MOVES, TELEPORT = range(3)
-DROP, DAMAGE, DOOR, CROSSES = 1, 2, 4, 8
+DROP, DAMAGE, DOOR, CROSSES, TRAP, FROM_ABOVE = 1, 2, 4, 8, 16, 32
 BY_CROSSING, BY_USING, BY_SHOOTING = range(3)
 
 _OUTWARDS = 0.125
@@ -70,6 +71,7 @@ def navigate(level: LevelData) -> Navigation:
     edges, source = edges[order], source[order]
     nodes = np.zeros(len(level.subsectors), layout.NAV_NODE)
     nodes["x"], nodes["y"] = np.rint(centres[:, 0]), np.rint(centres[:, 1])
+    nodes["flags"] = np.where(_are_narrow(polygons, centres, sector_of, level, clearance), NARROW, 0)
     counts = np.bincount(source, minlength=len(nodes))
     nodes["n_edges"] = counts
     nodes["first_edge"] = np.cumsum(counts) - counts
@@ -87,6 +89,20 @@ def _centres(level: LevelData, polygons: list[Polygon]) -> np.ndarray:
         if len(polygon) >= 3:
             centres[number] = [sum(p[0] for p in polygon) / len(polygon), sum(p[1] for p in polygon) / len(polygon)]
     return centres
+
+
+def _are_narrow(polygons: list[Polygon], centres: np.ndarray, sector_of: np.ndarray, level: LevelData,
+                clearance: Clearance) -> np.ndarray:
+    """bool [subsectors]: a player fits neither in the middle nor half way between it and a corner."""
+    owner = np.repeat(np.arange(len(polygons)), [len(polygon) for polygon in polygons])
+    corners = np.array([corner for polygon in polygons for corner in polygon], np.float64).reshape(-1, 2)
+    places = np.vstack((centres, (corners + centres[owner]) / 2))
+    owner = np.concatenate((np.arange(len(polygons)), owner))
+    sector = sector_of[owner]
+    fits = clearance.places(places[:, 0], places[:, 1], sector, level.sectors["floor_height"][sector] / FIXED).later
+    narrow = np.ones(len(polygons), bool)
+    narrow[owner[fits]] = False
+    return narrow
 
 
 def _find_openings(level: LevelData, tree: BspTree, polygons: list[Polygon]) -> _Openings:
@@ -172,12 +188,14 @@ def _edges(level: LevelData, openings: _Openings, clearance: Clearance, specials
     crossing, now, later = _crossing_points(openings.ends, here, heights[openings.source], clearance)
     # Below a ledge there are strips too narrow to stand in: who drops off the ledge crosses them at the ledge's height.
     narrow = ~clearance.places(centres[:, 0], centres[:, 1], sector_of, heights).later
+    from_above = np.zeros(len(here), bool)
     for _ in range(_NARROW_STRIPS):
         dropping = (now | later) & narrow[openings.target]
         np.maximum.at(heights, openings.target[dropping], heights[openings.source[dropping]])
         again = np.flatnonzero(narrow[openings.source] & ~now & (heights > floor[sector_of])[openings.source])
         crossing[again], now[again], later[again] = _crossing_points(
             openings.ends[again], here[again], heights[openings.source[again]], clearance)
+        from_above[again] |= now[again] | later[again]
     teleport = np.full(len(here), -1)
     for line, thing in specials.teleports.items():
         teleport[(openings.line == line) & (openings.side == 0)] = thing_node[thing]
@@ -187,6 +205,7 @@ def _edges(level: LevelData, openings: _Openings, clearance: Clearance, specials
     flags |= np.where(specials.hurts[there], DAMAGE, 0)
     flags |= np.where(np.isin(openings.line, sorted(specials.door_key)) & (openings.side == 0), DOOR, 0)
     flags |= np.where(np.isin(openings.line, sorted(specials.crossed)), CROSSES, 0)
+    flags |= np.where(from_above, FROM_ABOVE, 0)
     keys = np.array([specials.door_key.get(line, 0) for line in openings.line.tolist()], np.int64)
     far = np.hypot(*(np.where(teleport[:, None] >= 0, crossing, centres[target]) - crossing).T)
     cost = np.hypot(*(crossing - centres[openings.source]).T) + far

@@ -3,6 +3,7 @@
 
 #include "explore.h"
 #include "manual.h"
+#include "speedrun.h"
 
 namespace doom {
 
@@ -29,13 +30,26 @@ OFA_FUNCTION void start_script(Game& g, int behaviour, uint32_t seed) {
     if (behaviour >= 0 && behaviour < BEHAVIOURS) g.script.behaviour = uint8_t(behaviour);
 }
 
+OFA_FUNCTION Intent play(WorldBase& w, const Player& p) {
+    switch (w.g.script.behaviour) {
+        case BEHAVIOUR_SPEEDRUN: return play_level(w, p, SPEEDRUN, [&] { return choose_for_speedrun(w, p); });
+        default: return play_level(w, p, EXPLORE, [&] { return choose_for_explore(w, p); });
+    }
+}
+
 // The viewed player's next command.
 OFA_NOINLINE TicCommand player_think(Game& g, const WadBlob& wad) {
-    if (g.script.behaviour == BEHAVIOUR_MANUAL) return manual(g);
+    Script& s = g.script;
+    const Player& p = g.players[g.viewed];
+    if (s.behaviour == BEHAVIOUR_MANUAL) return manual(g);
+    TicCommand c = {};
+    if (press_on(g, p, c)) return c;
+    if (s.level != g.level || g.level_tics < s.level_tics) forget_level(g);
+    s.level_tics = g.level_tics;
     // Looking around must not leave traces in the simulation: a recorded run has to play without us.
     const Clip clip = g.clip;
     WorldBase w(g, wad);
-    const TicCommand c = explore(w, g.players[g.viewed]);
+    c = command_for(w, g.mobjs[p.mobj], play(w, p));
     g.clip = clip;
     return c;
 }
