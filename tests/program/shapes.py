@@ -1,8 +1,15 @@
 """Small models to compile, and all kinds of them."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest import mock
+
 from hypothesis import strategies as st
 
 from ofa_tui.presets import ModelConfig, TrainConfig
+from ofa_tui.program import tiles
 from ofa_tui.program.lowering import compile_programs
 from ofa_tui.program.types import ProgramSet
 
@@ -13,6 +20,30 @@ SMALL_TRAIN = TrainConfig(batch=6, steps=10, learning_rate=1e-3, warmup_steps=2)
 def small_programs() -> ProgramSet:
     """A model of every kind of task with several tiles of each, in about 250 tasks."""
     return compile_programs(SMALL, SMALL_TRAIN, games=2)
+
+
+SMALLEST = {
+    "host": (ModelConfig(layers=1, width=16, heads=2, feed_forward=48, context=32, vocab=64), 4),
+    "sm90": (ModelConfig(layers=1, width=128, heads=2, feed_forward=128, context=64, vocab=384), 2),
+}
+"""Model and batch of each target."""
+TILES = {"SM90_TILE": (64, 256), "SM90_LOGIT_ROWS": 32, "ADAMW_ELEMENTS": 512, "DECODE_ELEMENTS": 256}
+
+
+@contextmanager
+def small_tiles() -> Iterator[None]:
+    """Tiles so small that a small model has several of each kind."""
+    with mock.patch.multiple(tiles, **TILES):
+        yield
+
+
+def smallest_programs(target: str, layers: int = 1) -> ProgramSet:
+    """As few tasks as have every kind of task and edge: about 150 a step and batch, 35 a token."""
+    model, batch = SMALLEST[target]
+    with small_tiles():
+        return compile_programs(ModelConfig(**(vars(model) | {"layers": layers})),
+                                TrainConfig(batch=batch, steps=10, learning_rate=1e-3, warmup_steps=2),
+                                games=2, target=target)
 
 
 @st.composite
