@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from engine_runs import a_game, config, engine, finish, text_tokens, wait_for
+from engine_runs import TARGETS, a_game, config, engine, finish, text_tokens, wait_for
 
 from ofa_tui import abi
 from ofa_tui.engine.config import Sampling, TrainState
@@ -26,24 +26,24 @@ def sweeps(snapshots) -> dict[int, tuple[float, int, bool]]:
     return {sweep.step: (sweep.loss, sweep.tokens, sweep.complete) for s in snapshots for sweep in s.sweeps}
 
 
-@pytest.fixture(scope="module")
-def whole(kernel):
-    """Nine steps, a little more than three epochs, with sweeps between them: the engine and its sweeps."""
-    running = engine(kernel, config(steps=9, train_tokens=text_tokens(200)))
-    return running, sweeps(finish(running))
+@pytest.fixture(scope="module", params=TARGETS)
+def whole(kernel, request):
+    """Nine steps, a little more than three epochs, with sweeps between them: engine, sweeps, target."""
+    running = engine(kernel, config(steps=9, train_tokens=text_tokens(200)), request.param)
+    return running, sweeps(finish(running)), request.param
 
 
 @pytest.mark.parametrize("stopped", [1, 4, 5, 8])
 def test_a_run_in_two_parts_is_the_whole_run_bit_for_bit(kernel, whole, stopped):
     """Losses, sweeps, weights and moments, wherever the first part ends: before, at or after a sweep."""
-    one, measured = whole
+    one, measured, target = whole
     run = config(steps=9, train_tokens=text_tokens(200), sms=(2, 1, 0), jitter_seed=stopped)
-    first = engine(kernel, run)
+    first = engine(kernel, run, target)
     first.memory["launch"]["schedule"]["steps"] = stopped
     first.start()
     wait_for(first, lambda s: s.steps_done == stopped)
     first.stop()
-    second = engine(kernel, replace(run, first_step=stopped, initial=first.train_state()))
+    second = engine(kernel, replace(run, first_step=stopped, initial=first.train_state()), target)
     snapshots = finish(second)
     losses = [loss for s in snapshots for loss in s.losses]
     assert [loss.step for loss in losses] == list(range(stopped, 9))
@@ -64,16 +64,17 @@ def run_to(steps: int, **changes):
     return config(steps=steps, **{**constant, **changes})
 
 
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("what", ["step", "ticket", "far beyond"])
-def test_training_passes_2_to_the_32(kernel, what):
+def test_training_passes_2_to_the_32(kernel, what, target):
     """Six steps across it, beside serving that crosses too, are six steps from 0 on the same windows, bit for bit."""
     first = {"step": PAST - 3, "far beyond": 5 * PAST + 1}.get(what)
     if first is None:
-        tasks = tasks_of(engine(kernel, run_to(6)))
+        tasks = tasks_of(engine(kernel, run_to(6), target))
         first = 2 * (PAST // (2 * tasks["train"] + tasks["sweep"])) - 3
     events = tuple(Event("set_role", "step", first + at, 1, (role,)) for at, role in ((2, abi.SERVE), (4, abi.TRAIN)))
     running = engine(kernel, run_to(first + 6, first_step=first, first_token=PAST - 5, sms=(3, 1, 0), jitter_seed=3,
-                                    events=events))  # fmt: skip
+                                    events=events), target)  # fmt: skip
     tickets = running.memory["queues"]["next"][abi.TRAIN : abi.TRAIN + 1]
     first_ticket = int(tickets[0])
     running.start()
@@ -83,7 +84,7 @@ def test_training_passes_2_to_the_32(kernel, what):
     low, high = {"step": (first, first + 6), "ticket": (first_ticket, int(tickets[0]))}.get(what, (0, first))
     assert low < PAST < high
 
-    plain = engine(kernel, run_to(6, sweep_every=1))
+    plain = engine(kernel, run_to(6, sweep_every=1), target)
     plain.memory["train_windows"][:] = running.memory["train_windows"]
     from_0 = sweeps(finish(plain))
     assert [loss.step for s in snapshots for loss in s.losses] == list(range(first, first + 6))
@@ -99,18 +100,19 @@ def test_training_passes_2_to_the_32(kernel, what):
     assert first <= served[0].version <= served[-1].version == first + 6
 
 
-@pytest.mark.parametrize("counter", ["token", "ticket"])
-def test_serving_passes_2_to_the_32(kernel, counter):
+@pytest.mark.parametrize(("target", "counter"), [("host", "token"), ("host", "ticket"), ("sm90", "token")])
+def test_serving_passes_2_to_the_32(kernel, target, counter):
     """On weights that stand still the likeliest tokens are the same from any token on, and so are stories."""
 
     def served(first: int, story: int, count: int = 90) -> list[tuple[int, int, int, str]]:
         run = config(steps=FOREVER, learning_rate=0.0, init_std=0.3, sms=(1, 2, 0), sampling=Sampling(0.0, 0, 1.0),
                      prompt="ab", first_token=first, first_story=story, jitter_seed=5)
-        running = engine(kernel, run)
+        running = engine(kernel, run, target)
         tasks = tasks_of(running)["decode"]
         running.start()
         snapshots = wait_for(running, lambda s: s.tokens_served >= first + count)
         running.stop()
+        snapshots.append(running.poll())
         if counter == "ticket" and first:
             assert first * tasks < PAST < int(running.memory["queues"]["next"][abi.SERVE])
         tokens = [token for s in snapshots for token in s.served][:count]
@@ -133,7 +135,7 @@ def test_tics_pass_2_to_the_32(kernel):
         keys = {5: (50, 0, 640, 0), 24: (0, 0, 0, 0)}
         events = tuple(Event("keys", "tic", first + at, 0, pressed) for at, pressed in keys.items())
         running = engine(kernel, config(steps=FOREVER, sms=(1, 0, 1), doom=game, events=events, first_tic=first,
-                                        tics_per_s=0))
+                                        tics_per_s=100))
         running.start()
         snapshots = wait_for(running, lambda s: bool(s.frames) and s.frames[-1].number >= first + 40)
         running.stop()
@@ -149,10 +151,11 @@ def test_tics_pass_2_to_the_32(kernel):
     assert all(pictures[number] == again[number] for number in both)
 
 
-def test_a_stop_beyond_2_to_the_32_ends_every_queue_between_two_iterations(kernel):
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_stop_beyond_2_to_the_32_ends_every_queue_between_two_iterations(kernel, target):
     first_step, first_token = 3 * PAST - 2, 2 * PAST - 20
     running = engine(kernel, config(steps=first_step + FOREVER, first_step=first_step, first_token=first_token,
-                                    sms=(3, 2, 0), jitter_seed=9, sweep_every=0))
+                                    sms=(3, 2, 0), jitter_seed=9, sweep_every=0), target)
     running.start()
     wait_for(running, lambda s: s.steps_done >= first_step + 4 and s.tokens_served > 2 * PAST)
     running.stop()

@@ -463,12 +463,14 @@ class Run:
         """Where the content of a cell comes from."""
         if content >= BUSY:
             return "what a task is writing"
+        if content == self.layout.initial[cell]:
+            return "what was there at first"
         made = content ^ self.layout.names[cell]
         right = self.reference.writers.get(made)
         if right:
             return f"the output of {right}"
         wrong = next((move for hashed, move in self.history if hashed == made), None)
-        return f"a wrong output of {wrong}" if wrong else "what nobody wrote"
+        return f"a wrong output of {wrong}" if wrong else "what was somewhere else at first"
 
     def _deadlock(self) -> str:
         stuck = sorted((block.claimed[0] for block in self.blocks if block.claimed), key=lambda move: move.place)

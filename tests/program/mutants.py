@@ -7,151 +7,43 @@ Places in which the mistake would be harmless are left out: each class says in i
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ofa_tui import abi
-from ofa_tui.program.ops import FENCE_AFTER, FENCE_BEFORE, OPS, Access, Op
-from ofa_tui.program.types import ProgramSet, TaskProgram, View
-from tests.program.cells import Outside, Tile, Touch, state_buffers, touches
-
-Place = tuple[str, int]  # program, task
-Wait = tuple[int, int, int, int]  # first, count, n, lag
-Rng = random.Random
+from ofa_tui.program.ops import FENCE_AFTER, FENCE_BEFORE
+from ofa_tui.program.types import ProgramSet, View
+from tests.program.cells import Outside
+from tests.program.editing import (
+    Mutant,
+    Place,
+    Rng,
+    adapt_counts,
+    adapted,
+    copied,
+    insert,
+    label_at,
+    new_counter,
+    node_of,
+    op_at,
+    operands,
+    places,
+    producers,
+    remove,
+    reorder,
+    set_operand,
+    set_waits,
+    task_at,
+    touches_of,
+    waiters,
+    waits_of,
+    writes_for,
+)
+from tests.program.random_edits import random_edits
 
 OPENS_TRAINING = ("step_begin", "sweep_begin")
 """They also wait for what the schedule says, so that the waits of theirs can be dispensed with."""
 CONTROL = (*OPENS_TRAINING, "publish", "sweep_loss", "token_begin", "stream_begin", "sample", "doom_tic")
-
-
-@dataclass(frozen=True)
-class Mutant:
-    programs: ProgramSet
-    what: str
-    """The mistake for people."""
-    hurried: tuple[Place, ...] = ()
-    delayed: tuple[Place, ...] = ()
-    """Tasks that go wrong if the ones are early and the others late."""
-
-
-# --- looking at programs ---------------------------------------------------------------------------------------------
-
-
-def copied(programs: ProgramSet) -> ProgramSet:
-    """A copy whose tasks, labels, views and buffers may be changed."""
-    tasks = {name: TaskProgram(name, program.tasks.copy(), list(program.labels), program.claims)
-             for name, program in programs.programs.items()}
-    return replace(programs, programs=tasks, views=list(programs.views), buffers=dict(programs.buffers))
-
-
-def places(programs: ProgramSet, wanted: Callable[[np.void, Op], bool]) -> list[Place]:
-    return [(name, index) for name, program in programs.programs.items() for index, task in enumerate(program.tasks)
-            if wanted(task, OPS[task["opcode"]])]
-
-
-def task_at(programs: ProgramSet, place: Place) -> np.void:
-    return programs.programs[place[0]].tasks[place[1]]
-
-
-def op_at(programs: ProgramSet, place: Place) -> Op:
-    return OPS[task_at(programs, place)["opcode"]]
-
-
-def label_at(programs: ProgramSet, place: Place) -> str:
-    return programs.programs[place[0]].labels[place[1]]
-
-
-def waits_of(task: np.void) -> list[Wait]:
-    return [tuple(wait) for wait in task["waits"][: task["n_waits"]].tolist()]
-
-
-def set_waits(task: np.void, waits: list[Wait]) -> bool:
-    """False where a descriptor cannot hold so many."""
-    if len(waits) > abi.MAX_WAITS:
-        return False
-    task["waits"] = 0
-    task["n_waits"] = len(waits)
-    for slot, wait in enumerate(waits):
-        task["waits"][slot] = wait
-    return True
-
-
-def adapt_counts(programs: ProgramSet, counter: int, by: int) -> bool:
-    """Adds to the count of every wait for the counter; false where a descriptor cannot hold the waits."""
-    for program in programs.programs.values():
-        for task in program.tasks:
-            if not set_waits(task, [part for wait in waits_of(task) for part in _adapted(wait, counter, by)]):
-                return False
-    return True
-
-
-def _adapted(wait: Wait, counter: int, by: int) -> Iterator[Wait]:
-    first, count, n, lag = wait
-    if not first <= counter < first + n:
-        yield wait
-        return
-    if counter > first:
-        yield first, count, counter - first, lag
-    if count + by > 0:
-        yield counter, count + by, 1, lag
-    if counter + 1 < first + n:
-        yield counter + 1, count, first + n - counter - 1, lag
-
-
-def producers(programs: ProgramSet, counters: range) -> tuple[Place, ...]:
-    return tuple(places(programs, lambda task, op: int(task["signal"]) in counters))
-
-
-def waiters(programs: ProgramSet, counter: int) -> tuple[Place, ...]:
-    return tuple(places(programs, lambda task, op: any(
-        first <= counter < first + n for first, _, n, _ in waits_of(task))))
-
-
-def touches_of(programs: ProgramSet, place: Place) -> tuple[Touch, ...]:
-    """Raises Outside."""
-    task = task_at(programs, place)
-    tile: Tile = tuple(task["tile"].tolist())
-    buffers = programs.buffers | state_buffers(len(programs.programs["doom"].tasks))
-    return touches(int(task["opcode"]), tile, task["operands"].tolist(), programs.views, buffers)
-
-
-def node_of(programs: ProgramSet, place: Place) -> list[int]:
-    """The tasks that do the same to the same operands, other tiles of them."""
-    tasks = programs.programs[place[0]].tasks
-    return np.flatnonzero((tasks["operands"] == tasks["operands"][place[1]]).all(axis=1)).tolist()
-
-
-def operands(programs: ProgramSet, place: Place) -> list[tuple[int, Access, View]]:
-    """Slot, access and view of each operand that is there."""
-    found = zip(op_at(programs, place).accesses, task_at(programs, place)["operands"].tolist(), strict=False)
-    return [(slot, access, programs.views[index]) for slot, (access, index) in enumerate(found)
-            if index != abi.NONE_U16]
-
-
-def set_operand(programs: ProgramSet, place: Place, slot: int, view: View) -> None:
-    if view not in programs.views:
-        programs.views.append(view)
-    task_at(programs, place)["operands"][slot] = programs.views.index(view)
-
-
-def remove(programs: ProgramSet, place: Place) -> None:
-    program = programs.programs[place[0]]
-    program.tasks = np.delete(program.tasks, place[1])
-    del program.labels[place[1]]
-
-
-def insert(programs: ProgramSet, place: Place, task: np.void, label: str) -> None:
-    program = programs.programs[place[0]]
-    program.tasks = np.insert(program.tasks, place[1], task)
-    program.labels.insert(place[1], label)
-
-
-def reorder(programs: ProgramSet, name: str, order: list[int]) -> None:
-    program = programs.programs[name]
-    program.tasks = program.tasks[order]
-    program.labels = [program.labels[i] for i in order]
 
 
 # --- waits and counters ----------------------------------------------------------------------------------------------
@@ -202,9 +94,8 @@ def dropped_order_of_a_reader(programs: ProgramSet, rng: Rng) -> Mutant | None:
 
 
 def unawaited_reader(programs: ProgramSet, rng: Rng) -> Mutant | None:
-    """Twins of a node's tasks that read the same, write into buffers of their own, and that nobody waits for.
-
-    What they read may be written again while they still run.
+    """Twins of a node's tasks that read the same, write into buffers of their own, and that nobody waits for, except
+    their own next iteration where a descriptor has room: what they read may be written again while they still run.
     """
     place = rng.choice(places(programs, lambda task, op: bool(op.accesses) and op.name not in CONTROL))
     used = operands(programs, place)
@@ -213,13 +104,15 @@ def unawaited_reader(programs: ProgramSet, rng: Rng) -> Mutant | None:
     node = node_of(programs, place)
     name, behind = place[0], node[-1] + 1
     mutant = copied(programs)
+    signal = new_counter(mutant, "twins")
     for _, access, view in used:
         if access.mode == "w":
             buffer = replace(programs.buffers[view.buffer], name=f"{view.buffer}.twin")
             mutant.buffers[buffer.name] = buffer
     for at, index in enumerate(node, behind):
         twin = task_at(programs, (name, index)).copy()
-        twin["signal"] = abi.NONE_U32
+        twin["signal"] = signal
+        set_waits(twin, [*waits_of(twin), (signal, len(node), 1, 1)])
         insert(mutant, (name, at), twin, f"twin of {label_at(programs, (name, index))}")
         for slot, access, view in used:
             if access.mode == "w":
@@ -280,17 +173,12 @@ def merged_counters(programs: ProgramSet, rng: Rng) -> Mutant | None:
     tasks = mutant.programs[program.name].tasks
     tasks["signal"][tasks["signal"] == from_] = to
     for task in tasks:
-        parts = [part for wait in waits_of(task) for part in _split(wait, from_)]
+        parts = [part for wait in waits_of(task) for part in adapted(wait, from_, 0)]
         if not set_waits(task, [(to if first == from_ else first, *rest) for first, *rest in parts]):
             return None
     late = producers(programs, range(to, to + 1))
     return Mutant(mutant, f"signals for {programs.counters[from_]} go to {programs.counters[to]}",
                   waiters(programs, to), late)
-
-
-def _split(wait: Wait, counter: int) -> Iterator[Wait]:
-    """The wait with the counter on its own."""
-    return _adapted(wait, counter, 0)
 
 
 def half_a_join(programs: ProgramSet, rng: Rng) -> Mutant | None:
@@ -306,26 +194,20 @@ def half_a_join(programs: ProgramSet, rng: Rng) -> Mutant | None:
         return None
     reader = rng.choice(waiters(programs, counter))
     moved = rng.sample(group, rng.randrange(1, len(group)))
-    if op_at(programs, reader).name not in CONTROL and not any(_writes_for(programs, place, reader) for place in moved):
+    if op_at(programs, reader).name not in CONTROL and not any(writes_for(programs, place, reader) for place in moved):
         return None
     mutant = copied(programs)
-    new = _new_counter(mutant, f"{programs.counters[counter]}, second half")
+    new = new_counter(mutant, f"{programs.counters[counter]}, second half")
     for place in moved:
         task_at(mutant, place)["signal"] = new
     for place in waiters(programs, counter):
         task = task_at(mutant, place)
         lag = next(lag for first, _, n, lag in waits_of(task) if first <= counter < first + n)
-        rest = [part for wait in waits_of(task) for part in _adapted(wait, counter, -len(moved))]
+        rest = [part for wait in waits_of(task) for part in adapted(wait, counter, -len(moved))]
         if not set_waits(task, rest if place == reader else [*rest, (new, len(moved), 1, lag)]):
             return None
     return Mutant(mutant, f"{label_at(programs, reader)} waits for {len(group) - len(moved)} of {len(group)} tasks, a "
                   "counter of their own", (reader,), tuple(moved))
-
-
-def _new_counter(programs: ProgramSet, name: str) -> int:
-    """Adds a counter to a copied program set."""
-    programs.counters = [*programs.counters, name]
-    return len(programs.counters) - 1
 
 
 def wrong_signal(programs: ProgramSet, rng: Rng) -> Mutant | None:
@@ -399,18 +281,7 @@ def swapped_order(programs: ProgramSet, rng: Rng) -> Mutant | None:
 def _sends_to(programs: ProgramSet, sender: Place, reader: Place) -> bool:
     if programs.programs[sender[0]].claims != abi.CLAIM_OWNED:
         return False
-    return _writes_for(programs, sender, reader)
-
-
-def _writes_for(programs: ProgramSet, writer: Place, reader: Place) -> bool:
-    read = [touch for touch in touches_of(programs, reader) if "r" in touch.access.mode]
-    return any(written.view == touch.view and _overlap(written, touch) for touch in read
-               for written in touches_of(programs, writer) if "w" in written.access.mode)
-
-
-def _overlap(one: Touch, other: Touch) -> bool:
-    return any(r0 < s1 and s0 < r1 and c0 < d1 and d0 < c1
-               for r0, r1, c0, c1 in one.rects for s0, s1, d0, d1 in other.rects)
+    return writes_for(programs, sender, reader)
 
 
 def missing_tile(programs: ProgramSet, rng: Rng) -> Mutant | None:
@@ -481,7 +352,7 @@ def _too_early(programs: ProgramSet, name: str, rng: Rng) -> Mutant:
             set_waits(task, [(join, rng.randrange(1, count), 1, 0)])
         case "half":
             late = tuple(rng.sample(awaited, rng.randrange(1, count)))
-            new = _new_counter(mutant, f"{name}: a half of {programs.counters[join]}")
+            new = new_counter(mutant, f"{name}: a half of {programs.counters[join]}")
             for place in late:
                 task_at(mutant, place)["signal"] = new
             set_waits(task, [(join, count - len(late), 1, 0)])
@@ -501,7 +372,7 @@ def _stage_before(programs: ProgramSet, name: str, join: int, rng: Rng) -> tuple
     last = int(tasks["signal"][-1])
     index = rng.choice([index for index in range(1, len(tasks)) if tasks["signal"][index] not in (join, last)])
     if tasks["signal"][index] == abi.NONE_U32:
-        tasks["signal"][node_of(programs, (name, index))] = _new_counter(programs, f"{name}: a stage")
+        tasks["signal"][node_of(programs, (name, index))] = new_counter(programs, f"{name}: a stage")
     signal = int(tasks["signal"][index])
     return signal, int((tasks["signal"] == signal).sum())
 
@@ -682,99 +553,6 @@ def _some_message(programs: ProgramSet, rng: Rng, readers: bool = False) -> tupl
     return rng.choice(found)
 
 
-# --- anything --------------------------------------------------------------------------------------------------------
-
-
-def random_edits(programs: ProgramSet, rng: Rng) -> Mutant | None:
-    """One to three changes of any field. Many are harmless: this class does not count."""
-    mutant = copied(programs)
-    done = [rng.choice(EDITS)(mutant, rng) for _ in range(rng.choice([1, 1, 1, 2, 3]))]
-    return Mutant(mutant, "; ".join(done))
-
-
-def _any_place(programs: ProgramSet, rng: Rng) -> Place:
-    return rng.choice(places(programs, lambda task, op: True))
-
-
-def _edit_wait(programs: ProgramSet, rng: Rng) -> str:
-    place = rng.choice(places(programs, lambda task, op: task["n_waits"] > 0))
-    task = task_at(programs, place)
-    slot, column = rng.randrange(int(task["n_waits"])), rng.choice(["first", "count", "n", "lag"])
-    old = int(task["waits"][slot][column])
-    task["waits"][slot][column] = max(0, old + rng.choice([-2, -1, 1, 2]))
-    return f"{label_at(programs, place)}: {column} of wait {slot} was {old}"
-
-
-def _edit_tile(programs: ProgramSet, rng: Rng) -> str:
-    place, axis = _any_place(programs, rng), rng.randrange(4)
-    tile = task_at(programs, place)["tile"]
-    old = int(tile[axis])
-    tile[axis] += rng.choice([-16, -1, 1, 16])
-    return f"{label_at(programs, place)}: tile[{axis}] was {old}"
-
-
-def _edit_operand(programs: ProgramSet, rng: Rng) -> str:
-    place = rng.choice(places(programs, lambda task, op: bool(op.accesses)))
-    slot, _, old = rng.choice(operands(programs, place))
-    shape = programs.buffers[old.buffer].shape
-    like = [view for view in programs.views if programs.buffers[view.buffer].shape == shape and view != old]
-    set_operand(programs, place, slot, rng.choice(like or programs.views))
-    return f"{label_at(programs, place)}: operand {slot} was {old}"
-
-
-def _edit_number(field: str, choices: Callable[[ProgramSet, str], list[int]]) -> Callable[[ProgramSet, Rng], str]:
-    def edit(programs: ProgramSet, rng: Rng) -> str:
-        place = _any_place(programs, rng)
-        task = task_at(programs, place)
-        old, task[field] = int(task[field]), rng.choice(choices(programs, place[0]))
-        return f"{label_at(programs, place)}: {field} was {old}"
-
-    return edit
-
-
-def _edit_queue(programs: ProgramSet, rng: Rng) -> str:
-    place = _any_place(programs, rng)
-    label, n = label_at(programs, place), len(programs.programs[place[0]].tasks)
-    match rng.choice(["remove", "repeat", "move"]):
-        case "remove":
-            remove(programs, place)
-            return f"{label} removed"
-        case "repeat":
-            insert(programs, (place[0], rng.randrange(n + 1)), task_at(programs, place), f"twin of {label}")
-            return f"{label} repeated"
-    order = list(range(n))
-    order.insert(rng.randrange(n), order.pop(place[1]))
-    reorder(programs, place[0], order)
-    return f"{label} moved"
-
-
-def _edit_view(programs: ProgramSet, rng: Rng) -> str:
-    index = rng.randrange(len(programs.views))
-    old = programs.views[index]
-    field = rng.choice(["rotation", "generation"])
-    programs.views[index] = replace(old, **{field: rng.randrange(3)})
-    return f"view {index} was {old}"
-
-
-def _edit_buffer(programs: ProgramSet, rng: Rng) -> str:
-    name = rng.choice(sorted(programs.buffers))
-    old = programs.buffers[name]
-    field, value = rng.choice([("copies", 1), ("copies", 2), ("copies", 3), ("layout", "rows"), ("layout", "stream"),
-                               ("generations", max(1, old.generations - 1)), ("generations", old.generations + 1)])
-    programs.buffers[name] = replace(old, **{field: value})
-    return f"{field} of {name} is {value}"
-
-
-EDITS: tuple[Callable[[ProgramSet, Rng], str], ...] = (
-    _edit_wait, _edit_wait, _edit_tile, _edit_operand, _edit_queue, _edit_view, _edit_buffer,
-    _edit_number("signal", lambda programs, name: programs.programs[name].tasks["signal"].tolist()),
-    _edit_number("n_waits", lambda programs, name: [0, 1, 2, 3]),
-    _edit_number("flags", lambda programs, name: programs.programs[name].tasks["flags"].tolist()),
-    _edit_number("lane", lambda programs, name: programs.programs[name].tasks["lane"].tolist()),
-    _edit_number("opcode", lambda programs, name: programs.programs[name].tasks["opcode"].tolist()),
-)
-
-
 # --- the table -------------------------------------------------------------------------------------------------------
 
 
@@ -814,7 +592,7 @@ CLASSES: dict[str, MutantClass] = {
     "wrong lane": MutantClass(wrong_lane, ("sm90",)),
     "message of another generation": MutantClass(message_of_another_generation, ("sm90",), layers=2),
     "merged generations": MutantClass(merged_generations, ("sm90",), layers=2),
-    "dropped message": MutantClass(dropped_message, ("sm90",), layers=2),
+    "dropped message": MutantClass(dropped_message, ("sm90",)),
     "random edits": MutantClass(random_edits, harmful=False),
 }
 

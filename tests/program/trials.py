@@ -30,7 +30,7 @@ class Score:
     """The oracle found an interleaving in which they go wrong."""
     accepted: int = 0
     wrongly_accepted: list[str] = field(default_factory=list)
-    """Accepted by the validator though shown wrong."""
+    """Accepted by the validator though shown wrong, by wrong order or by another meaning: none is excused."""
     not_shown: list[str] = field(default_factory=list)
     """Refused by the validator though nothing was found."""
     checks: Counter[str] = field(default_factory=Counter)
@@ -55,7 +55,8 @@ def try_mutants(name: str, target: str, seeds: Iterable[int], progress: Callable
         if refusal is not None:
             score.checks[refusal.check] += 1
         if refusal is None and fault is not None:
-            score.wrongly_accepted.append(f"seed {seed}, {mutant.what}: {fault}")
+            kind = " (right in any order, but another program)" if right_in_itself(mutant, seed) else ""
+            score.wrongly_accepted.append(f"seed {seed}, {mutant.what}: {fault}{kind}")
         if refusal is not None and fault is None:
             score.not_shown.append(f"seed {seed}, {mutant.what}: {refusal}")
         progress()
@@ -74,6 +75,15 @@ def refused(mutant: Mutant) -> ProgramError | None:
     except ProgramError as error:
         return error
     return None
+
+
+def right_in_itself(mutant: Mutant, seed: int) -> bool:
+    """Whether every interleaving does what the mutant's own tasks do one after the other."""
+    try:
+        check(mutant.programs, Reference(mutant.programs), seed=seed)
+    except Fault:
+        return False
+    return True
 
 
 def gone_wrong(mutant: Mutant, reference: Reference, seed: int) -> Fault | None:
