@@ -259,7 +259,7 @@ enum Behaviour : uint8_t {
 };
 
 // What a scripted player is after.
-enum GoalKind : uint8_t { GOAL_NONE, GOAL_SECTOR, GOAL_ITEM, GOAL_TRIGGER, GOAL_PLACE, GOAL_ENEMY };
+enum GoalKind : uint8_t { GOAL_NONE, GOAL_SECTOR, GOAL_ITEM, GOAL_TRIGGER, GOAL_PLACE, GOAL_ENEMY, GOAL_POST };
 
 // Heights a sector can come to, by what moves it now and by its triggers.
 struct SectorReach {
@@ -302,7 +302,9 @@ struct Script {
     uint8_t waiting;            // for a door or a lift, or fighting: standing still is meant
     int32_t enemy, enemy_tics, enemy_health;
     int32_t spared, peace_tics; // whom it leaves alone, for how long
-    int32_t evade_tics, strafe_tics, camp_tics;
+    int32_t evade_tics, strafe_tics;
+    int32_t watch_tics, posts, advances;  // at the post it keeps; posts left, ways taken since to others
+    Angle post_angle;
     int32_t threat;             // danger of the enemies in sight
     Fixed brawl_x, brawl_y;     // the place it has been about for so long
     int32_t brawl_tics;

@@ -1,8 +1,12 @@
 // The scripted player: what gives a game its commands when no person does. A behaviour is a file; this is their table.
 #pragma once
 
+#include "berserk.h"
+#include "camp.h"
 #include "explore.h"
+#include "hunt.h"
 #include "manual.h"
+#include "pacifist.h"
 #include "speedrun.h"
 
 namespace doom {
@@ -30,10 +34,15 @@ OFA_FUNCTION void start_script(Game& g, int behaviour, uint32_t seed) {
     if (behaviour >= 0 && behaviour < BEHAVIOURS) g.script.behaviour = uint8_t(behaviour);
 }
 
-OFA_FUNCTION Intent play(WorldBase& w, const Player& p) {
+// What a behaviour goes for next; false when it has no wish left.
+OFA_FUNCTION bool choose(WorldBase& w, const Player& p) {
     switch (w.g.script.behaviour) {
-        case BEHAVIOUR_SPEEDRUN: return play_level(w, p, SPEEDRUN, [&] { return choose_for_speedrun(w, p); });
-        default: return play_level(w, p, EXPLORE, [&] { return choose_for_explore(w, p); });
+        case BEHAVIOUR_HUNT: return choose_for_hunt(w, p);
+        case BEHAVIOUR_SPEEDRUN: return choose_for_speedrun(w, p);
+        case BEHAVIOUR_PACIFIST: return choose_for_pacifist(w, p);
+        case BEHAVIOUR_BERSERK: return choose_for_berserk(w, p);
+        case BEHAVIOUR_CAMP: return choose_for_camp(w, p);
+        default: return choose_for_explore(w, p);
     }
 }
 
@@ -49,7 +58,7 @@ OFA_NOINLINE TicCommand player_think(Game& g, const WadBlob& wad) {
     // Looking around must not leave traces in the simulation: a recorded run has to play without us.
     const Clip clip = g.clip;
     WorldBase w(g, wad);
-    c = command_for(w, g.mobjs[p.mobj], play(w, p));
+    c = command_for(w, g.mobjs[p.mobj], play_level(w, p, [&] { return choose(w, p); }));
     g.clip = clip;
     return c;
 }

@@ -1,7 +1,7 @@
 // Whom to shoot, with what, and how to stay out of the way.
 #pragma once
 
-#include "character.h"
+#include "knowledge.h"
 #include "passage.h"
 #include "steer.h"
 

@@ -22,7 +22,7 @@ OFA_FUNCTION void avoid_item(Script& s, int item) {
 OFA_FUNCTION void give_goal_up(const WorldBase& w) {
     Script& s = w.g.script;
     if (s.goal_kind == GOAL_SECTOR && s.sector_failures[s.goal] < 255) ++s.sector_failures[s.goal];
-    if (s.goal_kind == GOAL_ITEM) avoid_item(s, s.goal);
+    if (s.goal_kind == GOAL_ITEM || s.goal_kind == GOAL_ENEMY) avoid_item(s, s.goal);
     if (s.goal_kind == GOAL_TRIGGER) {
         const int line = at(w.wad, w.level->nav_triggers)[s.goal].line;
         if (s.line_uses[line] < 255) ++s.line_uses[line];
@@ -57,8 +57,9 @@ OFA_FUNCTION void forget_failures(Script& s) {
 // --- kinds of goals --------------------------------------------------------------------------------------------------
 // Each makes the best of its kind the goal; false when there is none.
 
-// An item within its reach, `greed` quarters of the usual. Keys only where they are on the way.
-OFA_FUNCTION bool go_for_item(WorldBase& w, const Player& p, int greed) {
+// An item within its reach, Character::greed quarters of the usual. Keys only where they are on the way.
+OFA_FUNCTION bool go_for_item(WorldBase& w, const Player& p) {
+    const int greed = character_of(w.g).greed;
     Game& g = w.g;
     Script& s = g.script;
     Choice best = {{}, OBSTACLE};
@@ -154,6 +155,11 @@ OFA_FUNCTION bool go_for_enemy(WorldBase& w, const Player& p, int limit) {
     avoid_item(s, best.wish.goal);
     return false;
 }
+
+constexpr int TOO_LONG_TICS = 35 * 60 * 6;   // in a level: the exit comes before everything then
+constexpr int IDLE_TICS = 35 * 90;           // so it does when nothing new has happened for so long
+
+OFA_FUNCTION bool is_time_to_leave(const Script& s) { return s.stay_tics > TOO_LONG_TICS || s.idle_tics > IDLE_TICS; }
 
 constexpr int NEAREST_PLACE = 300, FARTHEST_PLACE = 4000;
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../sim/game.h"
+#include "character.h"
 
 namespace doom {
 
@@ -120,9 +121,17 @@ OFA_FUNCTION int reach_for_health(const Player& p) {
     return p.health < 90 ? ITEM_REACH / 2 : 0;
 }
 
+// Whether an item is of use to who fights by hand.
+OFA_FUNCTION bool is_for_hands(int type) {
+    return type == THING_BERSERK || type == THING_CHAINSAW || (weapon_of_item(type) == NONE && ammo_of_item(type) == AMMO_NONE);
+}
+
 // How far out of its way a player in want of everything goes for an item; 0 when it is of no use.
 OFA_FUNCTION int reach_for_item(const WorldBase& w, const Player& p, int type) {
     const int weapon = weapon_of_item(type);
+    const bool by_hand = character_of(w.g).by_hand;
+    if (by_hand && !is_for_hands(type)) return 0;
+    if (by_hand && type == THING_BERSERK && !p.powers[POWER_STRENGTH]) return 4 * ITEM_REACH;
     if (weapon != NONE) return p.weapon_owned[weapon] ? 0 : weapon == WEAPON_CHAINSAW ? ITEM_REACH : 2 * ITEM_REACH;
     const int ammo = ammo_of_item(type);
     if (ammo != AMMO_NONE) {

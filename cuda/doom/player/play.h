@@ -2,7 +2,7 @@
 // and the function that chooses goals.
 #pragma once
 
-#include "progress.h"
+#include "post.h"
 
 namespace doom {
 
@@ -21,7 +21,7 @@ OFA_FUNCTION void forget_level(Game& g) {
     s.searching = s.search_wanted = 0;
     s.off_path_tics = s.wait_tics = s.rest_tics = s.use_tics = s.goal_failures = s.goal_tries = 0;
     s.last_kind = GOAL_NONE;
-    s.evade_tics = s.strafe_tics = s.plan_tics = s.camp_tics = 0;
+    s.evade_tics = s.strafe_tics = s.plan_tics = s.watch_tics = s.posts = s.advances = 0;
     s.threat = s.brawl_tics = 0;
     s.remedy_edge = s.remedy_line = NONE;
     s.sectors_seen = 0;
@@ -103,7 +103,8 @@ OFA_FUNCTION void walk(WorldBase& w, const Player& p, Intent& in) {
     if (s.goal_kind == GOAL_NONE) return;
     if (!check_path(w, p)) s.search_wanted = 1;
     const int waits = s.wait_tics;
-    if (s.path_length > 0) follow_path(w, p, in);
+    if (is_at_post(s, m)) keep_watch(s, m, in);
+    else if (s.path_length > 0) follow_path(w, p, in);
     else finish_goal(w, p, in);
     s.waiting = s.wait_tics > waits;
 }
@@ -120,24 +121,26 @@ OFA_FUNCTION void stray(WorldBase& w, Intent& in) {
 }
 
 // Whether the player stops for an enemy it fights.
-OFA_FUNCTION bool stands_for(const WorldBase& w, const Player& p, const Mobj& enemy, Fixed distance, const Character& character) {
+OFA_FUNCTION bool stands_for(const WorldBase& w, const Player& p, const Mobj& enemy, Fixed distance) {
     const Script& s = w.g.script;
     const Mobj& m = w.g.mobjs[p.mobj];
-    if (s.brawl_tics > BRAWL_TICS || distance > character.stand_range) return false;
+    const Character& character = character_of(w.g);
+    if ((s.brawl_tics > BRAWL_TICS && !character.settled) || distance > character.stand_range) return false;
     if (distance < CLOSE_RANGE) return true;
     if (enemy.target != p.mobj) return false;
     return !character.single_minded || is_within(angle_towards(w, m, enemy.x, enemy.y), s.heading, AHEAD_ARC);
 }
 
 // The arms' part, and the legs' where the character stands for a fight. True when it does.
-OFA_FUNCTION bool fight(WorldBase& w, const Player& p, Intent& in, const Character& character) {
+OFA_FUNCTION bool fight(WorldBase& w, const Player& p, Intent& in) {
     const Script& s = w.g.script;
+    const Character& character = character_of(w.g);
     if (s.enemy == NONE) return false;
     const Mobj &m = w.g.mobjs[p.mobj], &enemy = w.g.mobjs[s.enemy];
     const Fixed distance = distance_between(m, enemy);
     if (distance > character.fire_range) return false;
     const bool by_hand = character.by_hand || is_hand_weapon(weapon_for(w, p, enemy, distance));
-    if (!stands_for(w, p, enemy, distance, character) || (by_hand && distance > CLOSE_RANGE * 2)) {
+    if (!stands_for(w, p, enemy, distance) || (by_hand && distance > CLOSE_RANGE * 2)) {
         if (!in.busy) shoot_at(w, p, in, enemy, by_hand);
         return false;
     }
@@ -149,15 +152,16 @@ OFA_FUNCTION bool fight(WorldBase& w, const Player& p, Intent& in, const Charact
 }
 
 template <class Choose>
-OFA_FUNCTION Intent play_level(WorldBase& w, const Player& p, const Character& character, Choose choose) {
+OFA_FUNCTION Intent play_level(WorldBase& w, const Player& p, Choose choose) {
     Script& s = w.g.script;
+    const Character& character = character_of(w.g);
     const Mobj& m = w.g.mobjs[p.mobj];
     Intent in = stand_still(m);
     if (s.use_tics > 0) --s.use_tics;
     mark_surroundings(w, p);
     note_progress(w, p);
     note_place(s, m);
-    if (s.brawl_tics == BRAWL_TICS + 1 && s.enemy != NONE && !character.single_minded) {
+    if (s.brawl_tics == BRAWL_TICS + 1 && s.enemy != NONE && !character.single_minded && !character.settled) {
         s.random_places = 1;               // on with it somewhere else
         drop_goal(s);
     }
@@ -168,10 +172,10 @@ OFA_FUNCTION Intent play_level(WorldBase& w, const Player& p, const Character& c
     if (s.dodge_tics > 0) {
         s.waiting = 0;
         stray(w, in);
-        fight(w, p, in, character);
+        fight(w, p, in);
         return in;
     }
-    if (fight(w, p, in, character)) {
+    if (fight(w, p, in)) {
         evade(w, p, in);
         excuse_standing(s);
         return in;
@@ -184,7 +188,7 @@ OFA_FUNCTION Intent play_level(WorldBase& w, const Player& p, const Character& c
     in = stand_still(m);
     walk(w, p, in);
     if (in.moving) s.heading = angle_to(w, 0, 0, in.vx, in.vy);
-    fight(w, p, in, character);
+    fight(w, p, in);
     if (in.moving && !in.busy) evade(w, p, in);
     watch_pushing(w, m, in.moving);
     return in;

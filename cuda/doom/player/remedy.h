@@ -154,6 +154,7 @@ OFA_FUNCTION bool trigger_opens(const RemedySearch& r, const NavTrigger& t) {
 // Whether there is a place to stand to set a trigger off. A line under a shut door cannot be crossed.
 OFA_FUNCTION bool is_usable(WorldBase& w, const Player& p, const NavTrigger& t) {
     if (t.node < 0 || is_trigger_spent(w, t)) return false;
+    if (t.use == NAV_BY_SHOOTING && character_of(w.g).fire_range == 0) return false;
     if (t.use != NAV_BY_CROSSING) return true;
     int bar;
     const Passage how = probe_place(w, p, t.x * UNIT, t.y * UNIT, gap_of(w.g, w.subsectors[t.node].sector).floor, true, bar);

@@ -63,7 +63,7 @@ OFA_FUNCTION int edge_cost(const WorldBase& w, const Player& p, const NavEdge& e
     if (hurts(w.g, w.subsectors[e.to].sector) && !p.powers[POWER_SUIT]) cost += 64 + e.cost * (p.health < 50 ? 16 : 6);
     if (how == PASSAGE_DOOR) cost += 128;
     if (how == PASSAGE_WAIT) cost += 256;
-    return cost + 1024 * s.edge_failures[number] + s.node_danger[e.to] * 64;
+    return cost + 1024 * s.edge_failures[number] + s.node_danger[e.to] * 64 * character_of(w.g).fear;
 }
 
 // Whether an edge leads on from a strip too narrow to sink into, at the height of the node before it.

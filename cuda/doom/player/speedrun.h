@@ -5,10 +5,8 @@
 
 namespace doom {
 
-OFA_TABLE Character SPEEDRUN = {1000 * UNIT, 450 * UNIT, 1, 0, 4, 1};
-
 OFA_FUNCTION bool choose_for_speedrun(WorldBase& w, const Player& p) {
-    if (go_for_item(w, p, SPEEDRUN.greed)) return true;
+    if (go_for_item(w, p)) return true;
     return go_for_exit(w, p, FARTHEST) || go_for_key(w, p) || go_for_trigger(w, p, 0) ||
            go_somewhere_new(w, p, FARTHEST, false);
 }
