@@ -116,14 +116,14 @@ struct Sector {
     int32_t sound_target;       // object that made the last noise heard here
     int32_t objects;            // head of the list of objects
     int32_t mover;              // index in movers of what moves floor or ceiling
-    int32_t valid;              // Game::valid_count of the last visit
+    uint32_t valid;             // Game::valid_count of the last visit
     uint8_t seen;               // the scripted player has been here
 };
 
 struct Line {
     int16_t flags;              // as in the map, plus LINE_MAPPED
     int16_t special, tag;
-    int32_t valid;
+    uint32_t valid;
 };
 enum LineFlag : int16_t {
     LINE_BLOCKING = 1, LINE_BLOCK_MONSTERS = 2, LINE_TWO_SIDED = 4, LINE_PEG_TOP = 8, LINE_PEG_BOTTOM = 16,
@@ -361,7 +361,7 @@ struct Game {
 
     // --- the level ---
     int32_t n_sectors, n_lines, n_sides, n_blocks, n_scrollers;
-    int32_t valid_count;        // number of the current search; marks lines and sectors as visited
+    uint32_t valid_count;       // number of the current search; marks lines and sectors as visited
     int32_t mobj_hint, mover_hint;    // where the search for a free slot begins
     int32_t corpse_count, corpses[MAX_CORPSES];
     int32_t brain_target_count, brain_target_next, brain_targets[MAX_BRAIN_TARGETS];

@@ -33,6 +33,11 @@ _ALONG = (0.5, 0.25, 0.75, 0.1, 0.9)
 _THROUGH = 3.0
 
 
+def _whole(lengths: np.ndarray) -> np.ndarray:
+    """Rounded to map units, and to the range that a map's coordinates have."""
+    return np.clip(np.rint(lengths), -1 << 15, (1 << 15) - 1)
+
+
 @dataclass(frozen=True)
 class Navigation:
     """NAV_NODE [subsectors], NAV_EDGE [n], NAV_TRIGGER [n] by sector, i4 [sectors + 1]."""
@@ -71,7 +76,7 @@ def navigate(level: LevelData) -> Navigation:
     order = np.argsort(source, kind="stable")
     edges, source = edges[order], source[order]
     nodes = np.zeros(len(level.subsectors), layout.NAV_NODE)
-    nodes["x"], nodes["y"] = np.rint(centres[:, 0]), np.rint(centres[:, 1])
+    nodes["x"], nodes["y"] = _whole(centres[:, 0]), _whole(centres[:, 1])
     nodes["flags"] = np.where(_are_narrow(polygons, centres, sector_of, level, clearance), NARROW, 0)
     counts = np.bincount(source, minlength=len(nodes))
     nodes["n_edges"] = counts
@@ -214,9 +219,9 @@ def _edges(level: LevelData, openings: _Openings, clearance: Clearance, specials
     edges["to"], edges["line"] = target, openings.line
     edges["kind"] = np.where(teleport >= 0, TELEPORT, np.where(now, OPEN, MOVES))
     edges["flags"], edges["key"] = flags, np.where(flags & DOOR, keys, 0)
-    edges["x"], edges["y"] = np.rint(crossing[:, 0]), np.rint(crossing[:, 1])
+    edges["x"], edges["y"] = _whole(crossing[:, 0]), _whole(crossing[:, 1])
     for column, field in enumerate(("x1", "y1", "x2", "y2")):
-        edges[field] = np.rint(openings.ends[:, column])
+        edges[field] = _whole(openings.ends[:, column])
     edges["cost"] = np.minimum(np.rint(cost), 32767)
     passable = now | later
     return edges[passable], openings.source[passable]
@@ -294,5 +299,5 @@ def _triggers(level: LevelData, tree: BspTree, clearance: Clearance, uses: list[
     best, now, later = _best_places(places, sector, level.sectors["floor_height"][sector] / FIXED, clearance)
     rows = np.arange(len(uses))
     table["node"] = np.where(now | later | (table["use"] == BY_CROSSING), node[rows, best], -1)
-    table["x"], table["y"] = np.rint(places[rows, best]).T
+    table["x"], table["y"] = _whole(places[rows, best]).T
     return table
