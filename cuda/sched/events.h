@@ -12,9 +12,10 @@ OFA_FUNCTION void apply_events(const Launch& launch, uint32_t clock, uint64_t no
     const Control& control = *launch.control;
     Telemetry& telemetry = *launch.telemetry;
     if (load_acquire(&control.posted[clock]) == load_acquire(&telemetry.events_first_open[clock])) return;
-    // Several games share the tic clock, and several idle blocks the step clock of a finished run.
+    // Several games share the tic clock, and several idle blocks the step clock of a finished run. Nobody goes on
+    // without having looked, so that an event that is posted in time is applied in time.
     uint32_t* held = &launch.queues[clock + ROLE_TRAIN].events_held;
-    if (!compare_exchange(held, 0u, 1u)) return;
+    for (uint32_t attempt = 1; !compare_exchange(held, 0u, 1u); ++attempt) back_off(attempt);
     const uint64_t posted = load_acquire(&control.posted[clock]);
     uint64_t* applied = telemetry.applied[clock];
     for (uint64_t n = load_relaxed(&telemetry.events_taken[clock]); n < posted; ++n)
