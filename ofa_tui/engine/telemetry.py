@@ -112,7 +112,7 @@ class TelemetryReader:
         return [frame for game in range(1, self._config.games) for frame in self._frames_of(game, 1)]
 
     def _frames_of(self, game: int, most: int) -> list[Frame]:
-        """At most `most` new frames. One that the kernel may have begun to draw over while it was copied is left out."""
+        """At most `most` new frames, without any that the kernel may have begun to draw over while it was copied."""
         assert self._config.doom is not None
         total = self.counter("frames", game)
         first = max(self._frames[game], total - min(most, abi.FRAME_SLOTS - 2))
