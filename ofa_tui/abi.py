@@ -35,6 +35,8 @@ ACTIONS = (
     "behaviour",      # clock tic;   target = game, args[0] = index into doom.player.BEHAVIOURS
     "keys",           # clock tic;   target = game, args = forward, side, turn, buttons (a manual command)
     "new_game",       # clock tic;   target = game, args = episode, map, skill, seed
+    "rewind",         # clock tic;   target = game, args[0] = seconds back (negative: forward)
+    "automap",        # clock tic;   target = game, args = mode (AUTOMAP_MODES), zoom, x, y (map units it was moved)
 )
 
 EVENT_RING = 256
@@ -43,6 +45,10 @@ SERVED_RING = 1 << 16
 FRAME_SLOTS = 64
 """Frames of a game that are kept, 1.8 seconds of it: a reader that polls more often misses none."""
 FRAME_WIDTH, FRAME_HEIGHT = 320, 200
+AUTOMAP_MODES = ("off", "follow", "stay")
+"""The map over the view is off, stays with the player, or stays where it was."""
+AUTOMAP_ZOOMS = (-6, 18)
+"""Lowest and highest zoom, in steps of 5/4; at 0 the level is a little larger than the view."""
 COMMAND_RING = 1 << 16
 """Commands of a game that are kept: half an hour of it, or several seconds at full speed."""
 
@@ -156,7 +162,9 @@ CONTROL = np.dtype(
         ("stop", "u4"),                   # leave: training after its step, the others after their iteration
         ("pause", "u4"),                  # hold every role at its next iteration
         ("abort", "u4"),                  # leave at once
-        ("single_tics", "u4"),            # tics Doom may run while paused, counted since the launch
+        ("single_tics", "u4"),            # tics Doom may run while it is held, counted since the launch
+        ("hold_games", "u4"),             # hold Doom alone at its next tic
+        ("passes", "u4"),                 # times that held games looked for events, counted since the launch
         ("deadline_ns", "u8"),            # of any wait
         ("token_interval_ns", "u8"),      # 0 = as fast as it goes
         ("tic_interval_ns", "u8"),        # 28,571,429 for 35 a second; 0 = as fast as it goes
@@ -228,7 +236,7 @@ SERVED_PROMPT, SERVED_FIRST = 1, 2
 
 DOOM_STATUS = np.dtype(
     [
-        ("tic", "u8"),           # tics of this game so far
+        ("tic", "u8"),           # its frame's number: tics played, and pictures shown again, since the launch
         ("time_ns", "u8"),
         ("render_ns", "u4"),
         ("think_ns", "u4"),
@@ -245,6 +253,8 @@ DOOM_STATUS = np.dtype(
         ("stuck_tics", "u4"),
         ("forward", "i1"), ("side", "i1"), ("buttons", "u1"), ("keys", "u1"),
         ("turn", "i2"), ("weapons_owned", "u2"),
+        ("behind", "u2"), ("ahead", "u2"),   # snapshots to go back to, and forward again
+        ("_pad", "u4"),
     ]
 )
 """What a published frame shows; one per frame slot, so that picture and figures belong together."""
@@ -254,6 +264,9 @@ DOOM_COMMAND = np.dtype(
         ("forward", "i1"), ("side", "i1"), ("turn", "i1"), ("buttons", "u1"),  # the four bytes of a demo
         ("starts", "u1"),        # 1: first tic of a new game, of which the rest says where it begins
         ("episode", "u1"), ("map", "u1"), ("skill", "u1"),
+        ("undone", "i4"),        # tics that a rewind took back; negative: that it went forward again
+        ("skipped", "u1"),       # 1: no tic was played, the game was rewound or its picture shown again
+        ("_pad", "u1", (3,)),
     ]
 )
 """What a game's player did in a tic. That of tic n (of the tic clock) is in place n mod COMMAND_RING; it is there
@@ -267,7 +280,13 @@ DOOM_SEAT = np.dtype(
         ("behaviour", "u4"),       # index into doom.player.BEHAVIOURS
         ("episode", "i4"), ("map", "i4"), ("skill", "i4"), ("seed", "u4"),  # of the next new game
         ("new_game", "u4"),        # 1: start it at the next tic
+        ("passes", "u4"),          # of CONTROL.passes, how many are used up
+        ("wind", "i4"),            # seconds back that a rewind asks for
         ("_pad", "u4"),
+        # Snapshots are numbered in the order of their tics; number n is in slot n mod snapshot_slots.
+        ("snapshots", "u8"),       # number of the next one
+        ("oldest_snapshot", "u8"),
+        ("restored", "u8"),        # 1 + number of the one that the game is equal to; 0: it has gone on since
     ]
 )
 """What the kernel keeps of one game beside the engine's own Game; the host fills it in before the launch."""
@@ -317,6 +336,8 @@ LAUNCH = np.dtype(
         ("doom_wad", "u8"),      # packed WAD blob, or 0
         ("seats", "u8"),         # SEAT [MAX_SMS]
         ("doom_games", "u8"),    # the engine's own Game structs, n_games * doom_game_bytes()
+        ("doom_snapshots", "u8"),  # states to go back to, [n_games, snapshot_slots] of doom_snapshot_bytes()
+        ("snapshot_slots", "u8"),
         ("scratch", "u8"),       # scratch memory of each SM, n_sms * scratch_bytes
         ("scratch_bytes", "u8"),
         ("model", MODEL),

@@ -50,6 +50,7 @@ _POINTERS = {
     "Launch.doom_seats": "DoomSeat*",
     "Launch.doom_wad": "const uint8_t*",
     "Launch.doom_games": "uint8_t*",
+    "Launch.doom_snapshots": "uint8_t*",
     "Launch.scratch": "uint8_t*",
 }
 

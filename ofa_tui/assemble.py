@@ -167,6 +167,7 @@ def _doom(settings: Settings, required: bool) -> tuple[tuple[DoomConfig, PackedW
             map=number,
             skill=settings.skill - 1,
             behaviour=BEHAVIOURS.index(settings.player),
+            games=settings.dooms,
             levels=tuple(wad.episode_and_map(name) for name in wad.maps),
         ),
         wad,

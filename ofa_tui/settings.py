@@ -39,6 +39,8 @@ class Settings:
     """`E1M1`, `MAP01`, or empty for the WAD's first."""
     skill: int
     player: str
+    dooms: int
+    """Games side by side."""
     tics_per_s: float
     """35, or 0 for as fast as it goes."""
     events: Path | None
@@ -85,6 +87,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     doom.add_argument("--map", default="", metavar="E1M1", help="first map (default: the WAD's first)")
     doom.add_argument("--skill", type=int, default=3, metavar="1-5", help="difficulty (default: 3)")
     doom.add_argument("--player", default="explore", metavar="NAME", help="scripted player (default: explore)")
+    doom.add_argument("--dooms", type=int, metavar="N",
+                      help=f"games side by side, 1 to {abi.MAX_GAMES} (default: one per Doom SM)")
     doom.add_argument("--doom-speed", default="35", metavar="N|max", help="tics per second (default: 35)")
 
 
@@ -132,6 +136,9 @@ def from_arguments(args: argparse.Namespace, default_preset: str = "tiny") -> Se
         raise OfaError(f"--top-p {args.top_p} cannot be; choose a number above 0, at most 1")
     if not 0 <= args.top_k < 2**31:
         raise OfaError(f"--top-k {args.top_k} cannot be; choose 0 (all) or a number of tokens")
+    if args.dooms is not None and not 1 <= args.dooms <= abi.MAX_GAMES:
+        raise OfaError(f"--dooms {args.dooms} cannot be; choose 1 to {abi.MAX_GAMES}, or none with --sms doom=0")
+    sms = chosen.sms if args.sms is None else parse_sms(args.sms)
     for path in [*args.data, *args.valid]:
         if not os.path.exists(path):
             raise OfaError(f"there is no {path}; give --data and --valid existing files or folders")
@@ -142,7 +149,7 @@ def from_arguments(args: argparse.Namespace, default_preset: str = "tiny") -> Se
         data=tuple(args.data),
         valid=tuple(args.valid),
         tokenizer=args.tokenizer or chosen.tokenizer,
-        sms=chosen.sms if args.sms is None else parse_sms(args.sms),
+        sms=sms,
         seed=args.seed,
         prompt=args.prompt,
         temperature=args.temperature,
@@ -153,6 +160,7 @@ def from_arguments(args: argparse.Namespace, default_preset: str = "tiny") -> Se
         map=args.map.upper(),
         skill=args.skill,
         player=args.player,
+        dooms=max(1, min(sms[2], abi.MAX_GAMES)) if args.dooms is None else args.dooms,
         tics_per_s=_rate("--doom-speed", args.doom_speed),
         events=args.events,
     )

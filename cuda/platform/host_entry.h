@@ -105,4 +105,5 @@ uint64_t ofa_scratch_bytes(const ofa::Launch* launch) {
 }
 
 uint64_t ofa_doom_game_bytes() { return sizeof(ofa::DoomTable); }
+uint64_t ofa_doom_snapshot_bytes() { return sizeof(ofa::DoomState); }
 }

@@ -14,8 +14,8 @@ OFA_FUNCTION void end_queue(const TaskContext& ctx) {
     }
 }
 
-// Holds the iteration until `*not_before_ns` and as long as the run is paused; a pause moves the time on. False when
-// the run ends here. While held by a pause `let_through()` is asked again and again; true ends the hold.
+// Holds the iteration until `*not_before_ns` and as long as it is `held`, which moves the time on. False when the run
+// ends here. While held `let_through()` is asked again and again; true ends the hold.
 template <class LetThrough>
 OFA_FUNCTION bool pass_boundary(const TaskContext& ctx, uint64_t* not_before_ns, LetThrough let_through) {
     constexpr uint64_t LONGEST_SLEEP_NS = 2000000;
@@ -29,7 +29,7 @@ OFA_FUNCTION bool pass_boundary(const TaskContext& ctx, uint64_t* not_before_ns,
         }
         const uint64_t now = now_ns();
         store_relaxed(&status_of(ctx).heartbeat_ns, now);
-        if (load_acquire(&control.pause) != 0) {
+        if (held(ctx)) {
             *not_before_ns = now;
             if (let_through()) return true;
             sleep_ns(LONGEST_SLEEP_NS);

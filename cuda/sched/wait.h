@@ -17,6 +17,13 @@ OFA_INLINE bool past_end(const TaskContext& ctx) {
     return end != 0 && ctx.ticket >= end - 1;
 }
 
+// Whether the run, or with Doom alone its games, is held.
+OFA_INLINE bool held(const TaskContext& ctx) {
+    const Control& control = *ctx.launch->control;
+    if (load_acquire(&control.pause) != 0) return true;
+    return role_of_program(ctx.program) == ROLE_DOOM && load_acquire(&control.hold_games) != 0;
+}
+
 // Waits until read() >= expected; false when the block must give the task up. Neither a pause of the run nor time in
 // which this thread did not run (a stopped process, a machine asleep) uses up the deadline. `counter` names what is
 // waited for in the abort record (abi.ABORT).
@@ -33,7 +40,7 @@ OFA_FUNCTION bool wait_until(const TaskContext& ctx, uint32_t counter, uint64_t 
             if (aborted(launch) || past_end(ctx)) return false;
             const uint64_t now = now_ns();
             store_relaxed(&status_of(ctx).heartbeat_ns, now);
-            if (load_relaxed(&launch.control->pause) != 0) started_ns = now;
+            if (held(ctx)) started_ns = now;
             if (now - checked_ns > LONGEST_GAP_NS) started_ns += now - checked_ns;
             checked_ns = now;
             if (now - started_ns > load_relaxed(&launch.control->deadline_ns)) {

@@ -45,7 +45,7 @@ class HostEngine:
         self._library = library or load_kernel(on_compile)
         self.memory = RunMemory(
             programs, config, self._library.scratch_bytes, self._library.doom_game_bytes(),
-            psutil.virtual_memory().available,
+            psutil.virtual_memory().available, self._library.doom_snapshot_bytes(),
         )
         self._control = self.memory["control"][0]
         self._telemetry = self.memory["telemetry"][0]
@@ -101,16 +101,28 @@ class HostEngine:
             self._feed()
 
     def _feed(self) -> None:
+        tic = abi.CLOCKS.index("tic")
+        posted = int(self._control["posted"][tic])
         self._steering.feed(
             self._control, self.memory["prompts"],
             lambda clock, row: self._library.post(self._launch, clock, row),
         )
+        # Games that are held look for events only when they are told to; for one at a time.
+        self._count_up("passes", int(self._control["posted"][tic]) - posted)
 
     def pause(self, paused: bool) -> None:
         self._control["pause"] = int(paused)
+        self._count_up("passes", 1)
+
+    def hold_games(self, held: bool) -> None:
+        self._control["hold_games"] = int(held)
+        self._count_up("passes", 1)
 
     def step_tics(self, count: int) -> None:
-        self._control["single_tics"] = (int(self._control["single_tics"]) + count) % (abi.NONE_U32 + 1)
+        self._count_up("single_tics", count)
+
+    def _count_up(self, field: str, count: int) -> None:
+        self._control[field] = (int(self._control[field]) + count) % (abi.NONE_U32 + 1)
 
     def stop(self, timeout_s: float = 10.0) -> None:
         """Ends the run at its next boundaries; after `timeout_s` at once, inside a step if need be.
@@ -149,7 +161,7 @@ class HostEngine:
             self._feed()
             seconds = self._ended_s if self._ended_s is not None else self._seconds_now()
             losses, sweeps = self._reader.losses(), self._reader.sweeps()
-            served, frames = self._reader.served(), self._reader.frames()
+            served, frames, others = self._reader.served(), self._reader.frames(), self._reader.other_frames()
             commands = self._reader.commands()
             sms = self._reader.sms()
             training = state == "running"
@@ -165,7 +177,9 @@ class HostEngine:
                 sweeps=sweeps,
                 served=served,
                 frames=frames,
+                others=others,
                 commands=commands,
+                games_held=bool(self._control["hold_games"]),
                 roles=sms["role"].copy(),
                 sms=sms,
                 applied=applied,

@@ -31,6 +31,7 @@ class KernelLibrary:
         self._declare("ofa_layout", u4, pointer, u4)
         self._declare("ofa_scratch_bytes", u8, pointer)
         self._declare("ofa_doom_game_bytes", u8)
+        self._declare("ofa_doom_snapshot_bytes", u8)
         check_layout(self.layout(), str(path))
 
     def _declare(self, name: str, result: type | None, *arguments: type) -> None:
@@ -66,6 +67,9 @@ class KernelLibrary:
 
     def doom_game_bytes(self) -> int:
         return self._library.ofa_doom_game_bytes()
+
+    def doom_snapshot_bytes(self) -> int:
+        return self._library.ofa_doom_snapshot_bytes()
 
 
 def check_layout(compiled: list[int], what: str) -> None:

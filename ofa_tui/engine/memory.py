@@ -17,6 +17,8 @@ from ofa_tui.program.types import Buffer, ProgramSet
 
 PER_STEP = ("losses", "step_end_ns", "train_windows", "sweep_sums", "sweep_counts")
 """Arrays that grow with the number of steps."""
+SNAPSHOT_BYTES, MOST_SNAPSHOTS = 1 << 28, 64
+"""What all games' snapshots may need together, and how many of one game are kept: there is one per second of it."""
 ROLE_OF_PROGRAM = {"train": abi.TRAIN, "sweep": abi.TRAIN, "decode": abi.SERVE, "doom": abi.DOOM}
 DTYPES = {"f4": np.float32, "bf16": np.uint16, "i4": np.int32, "u1": np.uint8, "f8": np.float64, "u8": np.uint64,
           "packet": np.uint64}
@@ -31,8 +33,9 @@ class RunMemory:
     """The arena of a run, filled in: initial weights, data order, programs, control block, game seats."""
 
     def __init__(self, programs: ProgramSet, config: RunConfig, scratch_bytes: Callable[[np.ndarray], int],
-                 game_bytes: int, available_bytes: int) -> None:
-        """`scratch_bytes` says what each SM needs, given an abi.LAUNCH with its model filled in."""
+                 game_bytes: int, available_bytes: int, snapshot_bytes: int = 0) -> None:
+        """`scratch_bytes` says what each SM needs, given an abi.LAUNCH with its model filled in. With `snapshot_bytes`
+        0 no game can be rewound."""
         self.programs = programs
         self.config = config
         self._valid_windows = windows.valid_windows(len(config.valid_tokens), config.model.context, config.train.batch)
@@ -42,7 +45,8 @@ class RunMemory:
         head = np.zeros(1, abi.LAUNCH)
         _fill_model(head, config)
         self._scratch_bytes = -(-scratch_bytes(head) // ALIGNMENT) * ALIGNMENT
-        self._reserve(game_bytes)
+        self._snapshot_slots = _snapshot_slots(config.games * snapshot_bytes)
+        self._reserve(game_bytes, snapshot_bytes)
         of_steps = sum(arena.bytes_of(name) for name in PER_STEP)
         limits.check_memory(config, arena.size, of_steps, available_bytes)
         arena.allocate()
@@ -74,7 +78,7 @@ class RunMemory:
 
     # --- layout ---------------------------------------------------------------------------------------------------
 
-    def _reserve(self, game_bytes: int) -> None:
+    def _reserve(self, game_bytes: int, snapshot_bytes: int) -> None:
         arena, config, programs = self.arena, self.config, self.programs
         model, games, steps = config.model, config.games, self.schedule.own_steps
         arena.reserve("launch", abi.LAUNCH, 1)
@@ -104,6 +108,7 @@ class RunMemory:
         arena.reserve("doom_commands", abi.DOOM_COMMAND, games, abi.COMMAND_RING)
         arena.reserve("doom_seats", abi.DOOM_SEAT, games)
         arena.reserve("doom_games", np.uint8, games, game_bytes)
+        arena.reserve("doom_snapshots", np.uint8, games, self._snapshot_slots, snapshot_bytes)
         arena.reserve("doom_wad", np.uint8, len(config.doom.blob) if config.doom and games else 0)
         arena.reserve("scratch", np.uint8, config.n_sms, self._scratch_bytes)
         for buffer in programs.buffers.values():
@@ -117,6 +122,7 @@ class RunMemory:
         launch["n_counters"] = len(programs.counters)
         launch["n_operands"] = len(programs.views)
         launch["n_games"] = config.games
+        launch["snapshot_slots"] = self._snapshot_slots
         launch["scratch_bytes"] = self._scratch_bytes
         launch["schedule"] = self.schedule.row()
         launch["data"]["n_train"] = len(config.train_tokens)
@@ -238,6 +244,11 @@ class RunMemory:
             self["queues"]["next"][ROLE_OF_PROGRAM[name]] += np.uint64(iterations * len(tasks))
             signals = tasks["signal"][tasks["signal"] != abi.NONE_U32]
             np.add.at(self["counters"][:, 0], signals, np.uint64(iterations))
+
+
+def _snapshot_slots(bytes_of_all: int) -> int:
+    """Snapshots kept of each game, given what one of every game needs."""
+    return min(MOST_SNAPSHOTS, SNAPSHOT_BYTES // bytes_of_all) if bytes_of_all else 0
 
 
 def _offsets(dtype: np.dtype) -> dict[str, int]:

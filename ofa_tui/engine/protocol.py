@@ -93,11 +93,12 @@ class Frame:
     palette: np.ndarray
     palette_index: int
     status: np.void  # one abi.DOOM_STATUS
+    game: int = 0
 
 
 @dataclass(frozen=True)
 class Commands:
-    """What the player of game 0 did in the tics from `first` on (of the tic clock): abi.DOOM_COMMAND [tics]."""
+    """What a game's player did in the tics from `first` on (of the tic clock): abi.DOOM_COMMAND [tics]."""
 
     first: int = 0
     rows: np.ndarray = field(default_factory=lambda: np.zeros(0, abi.DOOM_COMMAND))
@@ -117,8 +118,12 @@ class Snapshot:
     served: list[ServedToken] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
     """New frames of game 0, oldest first; a reader that came late misses some (see Frame.number)."""
-    commands: Commands = field(default_factory=Commands)
-    """New commands of game 0. A reader that came very late misses some; then `first` is not where it stopped."""
+    others: list[Frame] = field(default_factory=list)
+    """The newest frame of each other game that has drawn one."""
+    commands: tuple[Commands, ...] = ()
+    """New commands of each game. A reader that came very late misses some; then `first` is not where it stopped."""
+    games_held: bool = False
+    """Whether the games alone are held (Engine.hold_games)."""
     roles: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint32))  # u4 [n_sms], index into abi.ROLES
     sms: np.ndarray | None = None  # abi.SM_STATUS [n_sms]
     applied: list[AppliedEvent] = field(default_factory=list)
@@ -147,8 +152,12 @@ class Engine(Protocol):
 
     def pause(self, paused: bool) -> None: ...
 
+    def hold_games(self, held: bool) -> None:
+        """Holds every game before its next tic, and nothing else. Rewinds and maps are shown all the same."""
+        ...
+
     def step_tics(self, count: int) -> None:
-        """While paused, let Doom run `count` tics."""
+        """While the run is paused or the games are held, let every game run `count` tics."""
         ...
 
     def stop(self, timeout_s: float = 10.0) -> None: ...

@@ -63,6 +63,8 @@ class ReplayEngine:
         self._events = list(run.events)
         self._frames: Iterator[TimedFrame] = run.frames()
         self._next_frame = next(self._frames, None)
+        self._others: dict[int, Frame] = {}
+        """Frames of games but the first that were not given out yet."""
         self._frames_shown = 0
         self._end = run.seconds
         self._sms = np.zeros(run.info.n_sms, abi.SM_STATUS)
@@ -74,6 +76,9 @@ class ReplayEngine:
     def pause(self, paused: bool) -> None:
         self._advance()
         self._read_at = None if paused else self._clock()
+
+    def hold_games(self, held: bool) -> None:
+        """A recording's games go with it: this does nothing."""
 
     def step_tics(self, count: int) -> None:
         """While paused, shows the next `count` frames."""
@@ -104,6 +109,8 @@ class ReplayEngine:
         sample = self._sample_at(now)
         rates = sample if self._moving else {}
         self._follow_sms(sample, now)
+        frames = self._frames_until(until)
+        others, self._others = list(self._others.values()), {}
         return Snapshot(
             seconds=now,
             state=self._state(),
@@ -113,7 +120,8 @@ class ReplayEngine:
             losses=losses,
             sweeps=self._sweeps_until(steps),
             served=served,
-            frames=self._frames_until(until),
+            frames=frames,
+            others=others,
             roles=self._sms["role"].copy(),
             sms=self._sms.copy(),
             applied=self._applied_until(steps),
@@ -161,12 +169,16 @@ class ReplayEngine:
         return due
 
     def _frames_until(self, seconds: float) -> list[Frame]:
+        """Frames of game 0; those of the others are put aside."""
         frames: list[Frame] = []
         while self._next_frame and (self._next_frame.seconds <= seconds or self._tics > 0):
-            if self._next_frame.seconds > seconds:
-                self._tics -= 1
-            frames.append(self._next_frame.frame)
-            self._frames_shown = self._next_frame.frame.number
+            frame = self._next_frame.frame
+            if frame.game:
+                self._others[frame.game] = frame
+            else:
+                self._tics -= self._next_frame.seconds > seconds
+                frames.append(frame)
+                self._frames_shown = frame.number
             self._next_frame = next(self._frames, None)
         self._tics = 0
         return frames[-abi.FRAME_SLOTS :]

@@ -15,9 +15,11 @@ from ofa_tui.errors import OfaError
 
 CLOCK_OF = {
     "set_role": "step", "prompt": "token", "sampling": "token",
-    "behaviour": "tic", "keys": "tic", "new_game": "tic",
+    "behaviour": "tic", "keys": "tic", "new_game": "tic", "rewind": "tic", "automap": "tic",
 }  # fmt: skip
-N_ARGS = {"set_role": 1, "prompt": 0, "sampling": 3, "behaviour": 1, "keys": 4, "new_game": 4}
+N_ARGS = {"set_role": 1, "prompt": 0, "sampling": 3, "behaviour": 1, "keys": 4, "new_game": 4,
+          "rewind": 1, "automap": 4}
+LONGEST_REWIND_S = 3600
 PROMPTS_IN_FLIGHT = abi.PROMPT_SLOTS // 2
 """Prompts posted and not applied. A slot is used again after PROMPT_SLOTS prompts; by then at least half of them are
 applied, and a prompt that is applied ends the one before it."""
@@ -143,6 +145,15 @@ class Steering:
                     raise OfaError(f"a command with {name} {value} cannot be; use {low} to {high}")
         elif action == "behaviour" and not 0 <= args[0] < 256:
             raise OfaError(f"there is no behaviour {args[0]}")
+        elif action == "rewind" and not -LONGEST_REWIND_S <= args[0] <= LONGEST_REWIND_S:
+            raise OfaError(f"a game cannot be rewound by {args[0]} seconds; use {-LONGEST_REWIND_S} to "
+                           f"{LONGEST_REWIND_S}, below 0 to go forward again")
+        elif action == "automap":
+            low, high = abi.AUTOMAP_ZOOMS
+            limits = ((0, len(abi.AUTOMAP_MODES) - 1), (low, high), (-32768, 32767), (-32768, 32767))
+            for name, value, (low, high) in zip(("mode", "zoom", "x", "y"), args, limits, strict=True):
+                if not low <= value <= high:
+                    raise OfaError(f"an automap with {name} {value} cannot be; use {low} to {high}")
         elif action == "new_game":
             episode, level, skill, _ = args
             levels = self._config.doom.levels

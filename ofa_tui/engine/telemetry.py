@@ -36,8 +36,9 @@ class TelemetryReader:
         self._load = load_acquire
         self._telemetry = memory["telemetry"][0]
         self._text = TextStream(config.tokenizer)
-        self._steps, self._tokens, self._frames = config.first_step, config.first_token, config.first_tic
-        self._commands = config.first_tic
+        self._steps, self._tokens = config.first_step, config.first_token
+        self._frames = [config.first_tic] * config.games
+        self._commands = [config.first_tic] * config.games
         self._sweeps = memory.schedule.sweeps_before
         self._rates: deque[tuple[float, int, int]] = deque()
 
@@ -103,36 +104,44 @@ class TelemetryReader:
         )
 
     def frames(self) -> list[Frame]:
-        """New frames of game 0. One that the kernel may have begun to draw over while it was copied is left out."""
-        if not self._config.games:
-            return []
+        """New frames of game 0, oldest first."""
+        return self._frames_of(0, abi.FRAME_SLOTS) if self._config.games else []
+
+    def other_frames(self) -> list[Frame]:
+        """The newest frame of each other game that has drawn one."""
+        return [frame for game in range(1, self._config.games) for frame in self._frames_of(game, 1)]
+
+    def _frames_of(self, game: int, most: int) -> list[Frame]:
+        """At most `most` new frames, without any that the kernel may have begun to draw over while it was copied."""
         assert self._config.doom is not None
-        total = self.counter("frames")
-        first = max(self._frames, total - abi.FRAME_SLOTS + 2)
-        self._frames = total
-        pictures, figures = self._memory["frames"][0], self._memory["doom_status"][0]
+        total = self.counter("frames", game)
+        first = max(self._frames[game], total - min(most, abi.FRAME_SLOTS - 2))
+        self._frames[game] = total
+        pictures, figures = self._memory["frames"][game], self._memory["doom_status"][game]
         copied = []
         for number in range(first + 1, total + 1):
             slot = (number - 1) % abi.FRAME_SLOTS
             copied.append((number, pictures[slot].copy(), figures[slot : slot + 1].copy()[0]))
-        intact_after = self.counter("frames") - abi.FRAME_SLOTS + 1
+        intact_after = self.counter("frames", game) - abi.FRAME_SLOTS + 1
         palettes = self._config.doom.palettes
         return [
             Frame(number, pixels, palettes[min(int(status["palette"]), len(palettes) - 1)],
-                  int(status["palette"]), status)
+                  int(status["palette"]), status, game)
             for number, pixels, status in copied
             if number > intact_after
         ]
 
-    def commands(self) -> Commands:
-        """New commands of game 0, without those that the kernel may have begun to overwrite while they were copied."""
-        if not self._config.games:
-            return Commands()
-        total = self.counter("frames")
-        first = max(self._commands, total - abi.COMMAND_RING + 1)
-        rows = self._memory["doom_commands"][0][np.arange(first, total) % abi.COMMAND_RING]
-        self._commands = total
-        lost = max(0, self.counter("frames") - abi.COMMAND_RING + 1 - first)
+    def commands(self) -> tuple[Commands, ...]:
+        """New commands of each game."""
+        return tuple(self._commands_of(game) for game in range(self._config.games))
+
+    def _commands_of(self, game: int) -> Commands:
+        """Without those that the kernel may have begun to overwrite while they were copied."""
+        total = self.counter("frames", game)
+        first = max(self._commands[game], total - abi.COMMAND_RING + 1)
+        rows = self._memory["doom_commands"][game][np.arange(first, total) % abi.COMMAND_RING]
+        self._commands[game] = total
+        lost = max(0, self.counter("frames", game) - abi.COMMAND_RING + 1 - first)
         return Commands(first + lost, rows[lost:])
 
     # --- current --------------------------------------------------------------------------------------------------
@@ -153,11 +162,12 @@ class TelemetryReader:
         return (int(ends[done - 1]) - before) / (done - first) / 1e6
 
     def serve_and_frame_rates(self, seconds: float) -> tuple[float, float]:
-        """Tokens and frames per second over the last RATE_SECONDS."""
+        """Tokens, and frames of game 0, per second over the last RATE_SECONDS."""
         rates = self._rates
-        rates.append((seconds, self._tokens, self._frames))
+        shown = self._frames[0] if self._frames else 0
+        rates.append((seconds, self._tokens, shown))
         while len(rates) > 2 and rates[1][0] < seconds - RATE_SECONDS:
             rates.popleft()
         then, tokens, frames = rates[0]
         span = seconds - then
-        return ((self._tokens - tokens) / span, (self._frames - frames) / span) if span > 0 else (0.0, 0.0)
+        return ((self._tokens - tokens) / span, (shown - frames) / span) if span > 0 else (0.0, 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import shutil
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -19,88 +19,125 @@ _BODY = ["forward", "side", "turn", "buttons"]
 
 
 class DemoRecorder:
-    """Writes what an engine's snapshots say of the player's commands; give it every snapshot from the launch on.
+    """Writes what an engine's snapshots say of one game's commands; give it those of every snapshot from the launch on.
 
-    Each new game gets a file of its own: `out.lmp`, `out-2.lmp`, ... A file is a whole demo after every write. Where
-    commands were missed the demo ends, and the next new game begins another.
+    Each new game gets a file of its own: `out.lmp`, `out-2.lmp`, ... A file is a whole demo after every write. A rewind
+    leaves it as it is until the game goes on; then it ends where the game went on, and grows from there. Where commands
+    were missed the demo ends, and the next new game begins another.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Raises OfaError where `path` cannot be a new file."""
-        if os.path.lexists(path):
+    def __init__(self, path: Path | None = None) -> None:
+        """Without a path the demo is in a file without a name, from which `save_copy` takes it.
+
+        Raises OfaError where `path` cannot be a new file.
+        """
+        if path is not None and os.path.lexists(path):
             raise OfaError(f"{path} exists; give the demo another name")
-        if not path.parent.is_dir():
+        if path is not None and not path.parent.is_dir():
             raise OfaError(f"there is no folder {path.parent} for the demo {path.name}; make it first")
         self.path = path
         """The file of the current game, or of the last one."""
         self.files: list[Path] = []
         self.missed = 0
         """Tics whose commands came too late to be read."""
-        self._first_path = path
+        self.start: Demo | None = None
+        """The current game without its commands: episode, map, skill."""
         self._descriptor: int | None = None
+        self._complete = False
+        """The file has every command of its game up to now."""
         self._tics = 0
+        """Commands of the game as it is; behind them the file may have some that a rewind took back."""
         self._next: int | None = None
 
     def write(self, commands: Commands) -> None:
-        """Appends new commands. Raises OfaError when the file cannot be written."""
+        """Takes new commands. Raises OfaError when the file cannot be written."""
         rows = commands.rows
         if not len(rows):
             return
         if self._next is not None and commands.first != self._next:
             self.missed += commands.first - self._next
-            self.close()
+            self._end()
         self._next = commands.first + len(rows)
-        starts = np.flatnonzero(rows["starts"]).tolist()
-        for first, end in itertools.pairwise(sorted({0, *starts, len(rows)})):
+        marks = np.flatnonzero(rows["starts"] | rows["skipped"]).tolist()
+        after = [row + 1 for row in marks if rows["skipped"][row]]
+        for first, end in itertools.pairwise(sorted({0, *marks, *after, len(rows)})):
+            if rows["skipped"][first]:
+                self._tics -= int(rows["undone"][first]) if self._complete else 0
+                continue
             if rows["starts"][first]:
                 self._begin(rows[first])
             self._append(rows[first:end])
 
+    @property
+    def tics(self) -> int:
+        """Length of the current game's demo."""
+        return self._tics
+
     def save_copy(self, path: Path) -> None:
-        """Copies the demo of the current game as it is. Raises OfaError, also before the first game."""
-        if not self.files:
+        """Saves the demo of the current game as it is, in a new file. Raises OfaError, also before the first game."""
+        if self._descriptor is None:
             raise OfaError("there is no demo yet: no game has begun")
         try:
-            shutil.copyfile(self.path, path)
+            body = os.pread(self._descriptor, HEADER_BYTES + COMMAND_BYTES * self._tics, 0)
+            with path.open("xb") as copy:
+                copy.write(body + bytes([END]))
         except OSError as error:
             raise cannot_write(path, error) from None
 
     def close(self) -> None:
+        self._end()
         if self._descriptor is not None:
             with contextlib.suppress(OSError):
                 os.close(self._descriptor)
             self._descriptor = None
 
+    def _end(self) -> None:
+        """The demo ends here."""
+        if self._complete:
+            self._write(bytes([END]), HEADER_BYTES + COMMAND_BYTES * self._tics)
+        self._complete = False
+
     def _begin(self, row: np.void) -> None:
         self.close()
-        if self.files:
+        if self.path is not None and self.files:
             self.path = self._free_path()
         try:
-            self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            self._descriptor = self._open()
         except OSError as error:
-            raise cannot_write(self.path, error) from None
-        self.files.append(self.path)
+            raise cannot_write(self.path or Path(tempfile.gettempdir()), error) from None
+        self._complete = True
         self._tics = 0
-        start = Demo(np.zeros(0), skill=int(row["skill"]), episode=int(row["episode"]), map=int(row["map"]))
-        self._write(start.header() + bytes([END]), 0)
+        self.start = Demo(np.zeros(0), skill=int(row["skill"]), episode=int(row["episode"]), map=int(row["map"]))
+        self._write(self.start.header() + bytes([END]), 0)
+
+    def _open(self) -> int:
+        if self.path is None:
+            with tempfile.TemporaryFile() as unnamed:
+                return os.dup(unnamed.fileno())
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        self.files.append(self.path)
+        return descriptor
 
     def _free_path(self) -> Path:
-        numbered = (self._first_path.with_stem(f"{self._first_path.stem}-{n}") for n in itertools.count(2))
+        first = self.files[0]
+        numbered = (first.with_stem(f"{first.stem}-{n}") for n in itertools.count(2))
         return next(path for path in numbered if not os.path.lexists(path))
 
     def _append(self, rows: np.ndarray) -> None:
-        """Writes over the mark of the end, and another behind."""
-        if self._descriptor is None:
+        """Writes over the mark of the end, and another behind, which is then the file's."""
+        if not self._complete:
             return
         body = np.stack([rows[name].view(np.uint8) for name in _BODY], axis=1).tobytes()
         self._write(body + bytes([END]), HEADER_BYTES + COMMAND_BYTES * self._tics)
         self._tics += len(rows)
 
     def _write(self, data: bytes, offset: int) -> None:
+        """Writes at `offset` and ends the file behind it."""
         assert self._descriptor is not None
         try:
             while data:
                 count = os.pwrite(self._descriptor, data, offset)
                 data, offset = data[count:], offset + count
+            os.ftruncate(self._descriptor, offset)
         except OSError as error:
-            raise cannot_write(self.path, error) from None
+            raise cannot_write(self.path or Path(tempfile.gettempdir()), error) from None

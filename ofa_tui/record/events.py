@@ -9,6 +9,8 @@ does, and the action's own fields, for example
     {"tic": 700, "action": "behaviour", "game": 0, "behaviour": "explore"}
     {"tic": 700, "action": "keys", "game": 0, "forward": 50, "side": 0, "turn": 0, "buttons": 1}
     {"tic": 1400, "action": "new_game", "game": 0, "episode": 1, "map": 2, "skill": 3, "seed": 7}
+    {"tic": 2000, "action": "rewind", "game": 0, "seconds": 3}
+    {"tic": 2100, "action": "automap", "game": 0, "mode": "follow", "zoom": 2, "x": 0, "y": 0}
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from ofa_tui.engine.protocol import AppliedEvent, Event
 from ofa_tui.errors import OfaError
 
 MAX_CLOCK = 2**63 - 1
-NAMES: dict[str, tuple[str, ...]] = {"role": abi.ROLES, "behaviour": BEHAVIOURS}
+NAMES: dict[str, tuple[str, ...]] = {"role": abi.ROLES, "behaviour": BEHAVIOURS, "mode": abi.AUTOMAP_MODES}
 """Values that a file gives by name and an event by index."""
 
 
@@ -37,7 +39,7 @@ class Field:
 
     name: str
     place: str | int
-    kind: str = "int"  # "int", "float" (bits in an i4), "role", "behaviour" (by name), "skill" (1-5 for 0-4)
+    kind: str = "int"  # "int", "float" (bits in an i4), "skill" (1-5 for 0-4), or a key of NAMES
     default: float | None = None
 
 
@@ -79,6 +81,17 @@ ACTIONS: dict[str, Action] = {
             Field("map", 1),
             Field("skill", 2, "skill"),
             Field("seed", 3),
+        ),
+    ),
+    "rewind": Action("tic", (Field("game", "target", default=0), Field("seconds", 0))),
+    "automap": Action(
+        "tic",
+        (
+            Field("game", "target", default=0),
+            Field("mode", 0, "mode"),
+            Field("zoom", 1, default=0),
+            Field("x", 2, default=0),
+            Field("y", 3, default=0),
         ),
     ),
 }

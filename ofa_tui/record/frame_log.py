@@ -1,4 +1,4 @@
-"""All Doom frames of a run in one file, `frames.zst`.
+"""The Doom frames of a run in one file, `frames.zst`: all of game 0, and one a second of each other game.
 
 The file is a sequence of complete zstd frames ("blocks"; `zstd -dc` unpacks it), each decodable by itself, so that a
 file cut at any byte loses its last block at most. Unpacked, the file is one line of JSON that describes it, then
@@ -6,7 +6,8 @@ records: a RECORD header followed by, for
 
 - PALETTE: 768 bytes, red, green and blue of 256 colours, before the first frame that uses the palette;
 - KEY: a status (see the JSON line's `status`) and 64,000 palette indices, row by row;
-- DELTA: a status and 64,000 differences (modulo 256) from the frame record before. A block begins with a KEY.
+- DELTA: a status and 64,000 differences (modulo 256) from game 0's frame before. Its first frame in a block is a KEY,
+  and so are all frames of other games.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from ofa_tui.engine.protocol import Frame
 
 FORMAT = "ofa-tui frames 1"
 PALETTE, KEY, DELTA = 1, 2, 3
-RECORD = np.dtype([("kind", "u1"), ("palette", "u1"), ("_pad", "u1", (6,)), ("number", "<u8"), ("seconds", "<f8")])
+RECORD = np.dtype(
+    [("kind", "u1"), ("palette", "u1"), ("game", "u1"), ("_pad", "u1", (5,)), ("number", "<u8"), ("seconds", "<f8")]
+)
 BLOCK_FRAMES = 35
 """Frames in a block: a kill loses less than a second of them."""
 LEVEL = 3
@@ -60,17 +63,18 @@ class FrameEncoder:
         palette = np.ascontiguousarray(frame.palette, np.uint8).tobytes()
         if self._palettes.get(frame.palette_index) != palette:
             self._palettes[frame.palette_index] = palette
-            self._records += [_header(PALETTE, frame.palette_index, 0, seconds), palette]
+            self._records += [_header(PALETTE, frame.palette_index, 0, 0, seconds), palette]
         pixels = np.ascontiguousarray(frame.pixels, np.uint8).reshape(PIXELS)
         kind, coded = KEY, pixels
-        if self._before is not None:
+        if self._before is not None and frame.game == 0:
             difference = pixels - self._before
             # Where most of the picture moved, its texture compresses better than the differences.
             if 2 * np.count_nonzero(difference) < PIXELS:
                 kind, coded = DELTA, difference
-        header = _header(kind, frame.palette_index, frame.number, seconds)
+        header = _header(kind, frame.palette_index, frame.game, frame.number, seconds)
         self._records += [header, frame.status.tobytes(), coded.tobytes()]
-        self._before = pixels.copy()
+        if frame.game == 0:
+            self._before = pixels.copy()
         self._frames += 1
         return self.flush() if self._frames >= BLOCK_FRAMES else b""
 
@@ -82,8 +86,8 @@ class FrameEncoder:
         return block
 
 
-def _header(kind: int, palette: int, number: int, seconds: float) -> bytes:
-    return np.array((kind, palette, 0, number, seconds), RECORD).tobytes()
+def _header(kind: int, palette: int, game: int, number: int, seconds: float) -> bytes:
+    return np.array((kind, palette, game, 0, number, seconds), RECORD).tobytes()
 
 
 def read_frames(path: Path) -> Iterator[TimedFrame]:
@@ -149,7 +153,7 @@ def _block_frames(block: bytes, status_dtype: np.dtype, palettes: dict[int, np.n
     while at + RECORD.itemsize <= len(block):
         header = np.frombuffer(block, RECORD, 1, at)[0]
         at += RECORD.itemsize
-        kind, palette_index = int(header["kind"]), int(header["palette"])
+        kind, palette_index, game = int(header["kind"]), int(header["palette"]), int(header["game"])
         if kind == PALETTE:
             palettes[palette_index] = np.frombuffer(block, np.uint8, PALETTE_BYTES, at).reshape(256, 3)
             at += PALETTE_BYTES
@@ -158,15 +162,18 @@ def _block_frames(block: bytes, status_dtype: np.dtype, palettes: dict[int, np.n
         at += status_dtype.itemsize
         pixels = np.frombuffer(block, np.uint8, PIXELS, at)
         at += PIXELS
-        before = pixels if kind == KEY else before + pixels
+        picture = pixels if kind == KEY else before + pixels
+        if game == 0:
+            before = picture
         yield TimedFrame(
             float(header["seconds"]),
             Frame(
                 number=int(header["number"]),
-                pixels=before.reshape(abi.FRAME_HEIGHT, abi.FRAME_WIDTH),
+                pixels=picture.reshape(abi.FRAME_HEIGHT, abi.FRAME_WIDTH),
                 palette=palettes[palette_index],
                 palette_index=palette_index,
                 status=_current_status(status),
+                game=game,
             ),
         )
 

@@ -72,7 +72,7 @@ class RecordedRun:
         return _parsed(_whole_lines(self.folder / "progress.jsonl"), _sample)
 
     def frames(self) -> Iterator[TimedFrame]:
-        """The frames, in order, read from disk as they are asked for."""
+        """The frames of all games, in order, read from disk as they are asked for."""
         return read_frames(self.folder / "frames.zst")
 
     @cached_property
@@ -111,6 +111,8 @@ class RecordedRun:
         for token in self.served:
             tally.add_served(token.text, token.first, token.version)
         for timed in self.frames():
+            if timed.frame.game:
+                continue
             tally.add_frame(timed.frame.number, timed.seconds)
         tally.seconds = max(self.seconds, tally.last_frame[1] if tally.last_frame else 0.0)
         return summarise(tally, KILLED)

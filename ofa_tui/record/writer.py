@@ -3,7 +3,7 @@
     run.json        every setting, version, input hash, the machine     loss.csv        step,loss,lr,seconds
     progress.jsonl  a sample a second                                    sweeps.jsonl    held-out losses
     served.jsonl    every token with its piece of text                   events.jsonl    steering, for --events
-    frames/*.png    a frame now and then                                 frames.zst      all frames (frame_log.py)
+    frames/*.png    a frame of game 0 now and then                       frames.zst      frames (frame_log.py)
     kernel.log      launch, states, roles, abort                         summary.json    at the end (summary.py)
 
 Everything but the two JSON objects and the pictures is appended line by line, so a kill leaves what there was.
@@ -99,6 +99,8 @@ class RunWriter:
         self._log = AppendFile(folder / "kernel.log")
         self._encoder = FrameEncoder()
         self._newest_frame: Frame | None = None
+        self._others: dict[int, Frame] = {}
+        """Newest frames of games but the first that are not written yet."""
         self._picture: tuple[int, float] | None = None  # number and seconds of the last PNG
         self._sample: Snapshot | None = None
         self._state = ""
@@ -114,10 +116,11 @@ class RunWriter:
         self._sweeps.write_objects([dataclasses.asdict(sweep) for sweep in snapshot.sweeps])
         self._served.write_objects([_served_entry(token) for token in snapshot.served])
         self._events.write_lines([to_line(applied) for applied in snapshot.applied])
-        if self._demo:
-            self._demo.write(snapshot.commands)
+        if self._demo and snapshot.commands:
+            self._demo.write(snapshot.commands[0])
         for frame in snapshot.frames:
             self._write_frame(frame, snapshot.seconds)
+        self._others |= {frame.game: frame for frame in snapshot.others}
         self._write_changes(snapshot)
         if self._sample is None or snapshot.seconds - self._sample.seconds >= SAMPLE_EVERY_S:
             self._write_sample(snapshot)
@@ -137,6 +140,7 @@ class RunWriter:
         self._finished = True
         files = (self._loss, self._progress, self._sweeps, self._served, self._events, self._frames, self._log)
         try:
+            self._write_others(self.tally.seconds)
             self._frames.write(self._encoder.flush())
             if self._newest_frame and self._picture and self._newest_frame.number != self._picture[0]:
                 self._write_picture(self._newest_frame)
@@ -157,6 +161,11 @@ class RunWriter:
         if self._picture is None or seconds - self._picture[1] >= self._frame_every_s:
             self._write_picture(frame)
             self._picture = (frame.number, seconds)
+
+    def _write_others(self, seconds: float) -> None:
+        for frame in self._others.values():
+            self._frames.write(self._encoder.add(frame, seconds))
+        self._others = {}
 
     def _write_picture(self, frame: Frame) -> None:
         write_whole(self.folder / "frames" / f"{frame.number:08}.png", encode_png(frame.pixels, frame.palette))
@@ -195,7 +204,8 @@ class RunWriter:
             entry["device"] = {name: round(value, 3) for name, value in snapshot.device.items()}
         self._progress.write_objects([entry])
         sms = snapshot.sms.copy() if snapshot.sms is not None else None
-        self._sample = dataclasses.replace(snapshot, sms=sms, losses=[], served=[], frames=[])
+        self._sample = dataclasses.replace(snapshot, sms=sms, losses=[], served=[], frames=[], others=[], commands=())
+        self._write_others(snapshot.seconds)
         # A block of frames is closed at least this often, so that slow or paused runs are on disk as well.
         self._frames.write(self._encoder.flush())
 

@@ -25,17 +25,21 @@ class Action:
     footer_keys: str = ""
     """How the footer shows the keys of a family (`1-5`, `[ ]`); empty: the first key."""
     needs: tuple[str, ...] = ()
-    """Of "doom", "recorder", "live" (a run, not a replay): hidden where one is missing."""
+    """Of "doom", "games" (more than one), "recorder", "live" (a run, not a replay): hidden where one is missing."""
     palette: bool = True
     family: str = ""
     """Actions of one family share a line of the help screen."""
+    playing: bool = False
+    """Works while a person plays, when most keys are controls."""
 
 
 FAMILIES = {
     "serve": "move one SM from train to serve, and back",
     "doom": "move one SM from train to Doom, and back",
+    "wind": "hold the games; then step back and forth by seconds",
+    "map": "zoom the automap",
     "zoom": "maximise Doom, SMs, loss, serve, player, and back",
-    "arrows": "SM pane: select an SM · loss pane: pan and zoom",
+    "arrows": "SM pane: select an SM · loss pane: pan and zoom · a map that stays: move it",
 }
 """What the help screen says of each family."""
 
@@ -55,14 +59,24 @@ ACTIONS: tuple[Action, ...] = (
     Action("prompt", ("/",), "write a prompt for the model", "run", "prompt", needs=_LIVE),
     Action("help", ("?",), "this help", "program", "help"),
     Action("quit", ("q",), "quit (asks if the run is unfinished)", "program", "quit"),
+    Action("rewind", (",",), "hold the games and go back a second", "Doom", "rewind", ", .", needs=_GAME,
+           family="wind"),
+    Action("automap", ("tab",), "automap over the view, and off", "Doom", "map", needs=_GAME, playing=True),
+    Action("record", ("r",), "record to a folder, and stop", "run", "rec", needs=("recorder",)),
     Action("log_y", ("y",), "loss axis: logarithmic or linear", "view", "log y"),
     Action("gamma", ("g",), "brighter Doom picture, in steps", "view", "gamma", needs=("doom",)),
-    Action("record", ("r",), "record to a folder, and stop", "run", "rec", needs=("recorder",)),
     Action("screenshot", ("x",), "screenshot as PNG", "program", "shot"),
+    Action("save_demo", ("d",), "save the game so far as a demo (.lmp)", "Doom", "demo", needs=_GAME),
+    Action("next_game", ("n",), "show the next game", "Doom", "next game", needs=("games",)),
+    Action("wall", ("w",), "show all games at once, and one again", "Doom", "wall", needs=("games",)),
     Action("theme", ("t",), "next theme", "view", "theme"),
     Action("serve_to_train", ("]",), "move one SM from serve back to train", "run", needs=_LIVE, family="serve"),
     Action("train_to_doom", ("{",), "move one SM from train to Doom", "run", needs=_GAME, family="doom"),
     Action("doom_to_train", ("}",), "move one SM from Doom back to train", "run", needs=_GAME, family="doom"),
+    Action("forward", (".",), "hold the games and go forward a second", "Doom", needs=_GAME, family="wind"),
+    Action("map_follow", ("f",), "the automap follows the player, or stays", "Doom", needs=_GAME),
+    Action("map_in", ("+",), "zoom the automap in", "Doom", needs=_GAME, family="map", playing=True),
+    Action("map_out", ("-",), "zoom the automap out", "Doom", needs=_GAME, family="map", playing=True),
     Action("zoom_sms", ("2",), "maximise the SM pane", "panes", palette=False, family="zoom"),
     Action("zoom_loss", ("3",), "maximise the loss pane", "panes", palette=False, family="zoom"),
     Action("zoom_serve", ("4",), "maximise the serve pane", "panes", palette=False, family="zoom"),
@@ -76,7 +90,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("blocks", (), "Doom picture in half blocks or in quarter blocks", "view", needs=("doom",)),
     Action("screenshot_svg", (), "screenshot as SVG", "program"),
     Action("palette", (":",), "command palette", "program", palette=False),
-    Action("quit_now", ("ctrl+c",), "quit at once", "program", palette=False),
+    Action("quit_now", ("ctrl+c",), "quit at once", "program", palette=False, playing=True),
 )
 
 _NAMES = {

@@ -25,12 +25,13 @@ from ofa_tui.tui.actions import Action, apply_keymap, read_keymap, textual_key
 from ofa_tui.tui.board import Board
 from ofa_tui.tui.colour import Depth, detect_depth, to_hex
 from ofa_tui.tui.flow import RATE_WINDOW_S, FrameFlow
+from ofa_tui.tui.games import Games
 from ofa_tui.tui.grid import Grid
 from ofa_tui.tui.layout import HORIZONTAL_BREAKPOINTS, PANES, Box, Frame, SizeClass, arrange, frame, size_class
 from ofa_tui.tui.model import RunModel
 from ofa_tui.tui.options import Recorder, UiOptions
 from ofa_tui.tui.pane import CellPane
-from ofa_tui.tui.panes import doom, loss, player, serve, sms, status
+from ofa_tui.tui.panes import doom, loss, player, serve, sms, status, wall
 from ofa_tui.tui.plot import PlotView
 from ofa_tui.tui.strips import RowsUpdate, supported
 from ofa_tui.tui.theme import Theme, for_depth, load_themes
@@ -59,6 +60,7 @@ class OfaApp(App[int], inherit_bindings=False):
         self.options = options or UiOptions()
         self.engine = engine
         self.model = RunModel(engine.info)
+        self.games = Games(engine.info.games)
         self.depth = self.options.depth or detect_depth()
         self.themes = load_themes()
         name = self.options.theme or ("contrast" if self.depth is Depth.NONE else "dark")
@@ -98,7 +100,7 @@ class OfaApp(App[int], inherit_bindings=False):
         self._message: tuple[str, int] | None = None
         self._message_until = 0.0
         self._polls = 0
-        self._drawn_frame = -1
+        self._drawn_frames: list[int] = []
         self._painted = dict.fromkeys((*TEXT_EVERY, "doom"), -99)
         self._display_due = False
         self._bindings = BindingsMap(self._make_bindings())
@@ -127,6 +129,7 @@ class OfaApp(App[int], inherit_bindings=False):
         """Whether the action can do anything in this run."""
         offered = {
             "doom": bool(self.engine.info.games),
+            "games": self.engine.info.games > 1,
             "recorder": self.options.recorder is not None,
             "live": not self.model.replay,
         }
@@ -244,6 +247,7 @@ class OfaApp(App[int], inherit_bindings=False):
             self.exit(error.exit_code, return_code=error.exit_code)
             return
         self.model.absorb(snapshot)
+        self.games.absorb(snapshot)
         if self.recorder is not None:
             handlers.feed_recorder(self, snapshot)
         if snapshot.state == "aborted" and self.failure is None:
@@ -265,10 +269,11 @@ class OfaApp(App[int], inherit_bindings=False):
             return
         slow = 35 if self.options.reduced_motion else 1
         due = [name for name, polls in TEXT_EVERY.items() if self._polls - self._painted[name] >= max(slow, polls)]
-        picture = self.model.frame
-        still = picture is None or picture.number == self._drawn_frame
+        shown = self.model.frames if self.games.wall else [self.model.frame]
+        numbers = [frame.number for frame in shown if frame is not None]
+        still = numbers == self._drawn_frames
         if self._polls - self._painted["doom"] >= (18 if still else 9 if self.options.reduced_motion else 1):
-            self._drawn_frame = picture.number if picture is not None else -1
+            self._drawn_frames = numbers
             due.append("doom")
         for name in due:
             self._painted[name] = self._polls
@@ -346,8 +351,13 @@ class OfaApp(App[int], inherit_bindings=False):
 
     def _paint_doom(self, grid: Grid) -> None:
         style = doom.PictureStyle(self.depth, self.gamma_step, self.quadrants)
-        place, active, behaviour = self._frame("doom"), self._is_active("doom"), self.behaviour()
-        doom.paint_doom(grid, place, self.model, self.colours, active, style, behaviour, self.playing)
+        place, active = self._frame("doom"), self._is_active("doom")
+        name = "manual" if self.playing else self.behaviour()
+        inner = doom.paint_doom(grid, place, self.model, self.colours, active, style, name)
+        if inner is not None and self.games.wall:
+            wall.paint_wall(grid, inner, self.model, self.colours, style)
+        elif inner is not None:
+            doom.paint_picture(grid, inner, self.model, style)
 
     def _paint_sms(self, grid: Grid) -> None:
         zoomed = self.zoom == "sms" or self.kind is SizeClass.SINGLE
@@ -387,14 +397,14 @@ class OfaApp(App[int], inherit_bindings=False):
         self.do.perform(name)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys of the table rest while a dialog is open, a prompt is written or a person plays (except Ctrl-C)."""
+        """Keys of the table rest while a dialog is open, a prompt is written or a person plays, but for a few."""
         if action != "perform" or parameters == ("quit_now",):
             return True
         if len(self.screen_stack) > 1:
             return False
         if self.prompting:
             return parameters == ("back",)
-        return not self.playing
+        return not self.playing or any(action.playing for action in self.actions if action.name == parameters[0])
 
     def on_key(self, event: events.Key) -> None:
         """While a person plays, keys are controls."""
@@ -413,7 +423,7 @@ class OfaApp(App[int], inherit_bindings=False):
         command = self.holds.command(now)
         if command != self.sent_command:
             self.sent_command = command
-            self.post(Event("keys", "tic", args=command.as_args()))
+            self.post(Event("keys", "tic", target=self.model.game, args=command.as_args()))
 
     def on_click(self, event: events.Click) -> None:
         """A click makes a pane the active one; on an SM's cell it selects that SM."""

@@ -34,7 +34,7 @@ class BoxLayout(Layout):
         ]
 
 
-class Board(Screen[None]):
+class Board(Screen[None], inherit_bindings=False):
     """The screen itself holds the panes: one background less to draw behind every frame."""
 
     AUTO_FOCUS = ""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,9 +12,10 @@ from textual.widgets import Input
 from ofa_tui import abi, locations
 from ofa_tui.engine.protocol import Event, Snapshot
 from ofa_tui.errors import OfaError
-from ofa_tui.tui import manual
 from ofa_tui.tui.dialogs import HelpScreen, QuitScreen, RoleScreen
+from ofa_tui.tui.doom_handlers import DoomHandlers
 from ofa_tui.tui.layout import SizeClass
+from ofa_tui.tui.options import short_path
 from ofa_tui.tui.panes import sms
 from ofa_tui.tui.picture import GAMMAS, HALF_BLOCK_COLUMNS
 from ofa_tui.tui.screenshot import save_png, save_svg
@@ -35,13 +34,6 @@ def behaviour_names() -> tuple[str, ...]:
     return tuple(BEHAVIOURS)
 
 
-def short_path(path: Path) -> str:
-    """The path as the person in this working directory would write it."""
-    with suppress(ValueError):
-        return f"./{path.relative_to(Path.cwd())}"
-    return str(path)
-
-
 def feed_recorder(app: OfaApp, snapshot: Snapshot) -> None:
     """Gives the snapshot, which the model has, to the recording; one that fails is given up and the reason said."""
     recorder = app.recorder
@@ -57,7 +49,7 @@ def feed_recorder(app: OfaApp, snapshot: Snapshot) -> None:
         app.say(f"recording stopped: {error}", error=True)
 
 
-class Handlers:
+class Handlers(DoomHandlers):
     """The actions' methods, over the app they act on."""
 
     def __init__(self, app: OfaApp) -> None:
@@ -75,7 +67,9 @@ class Handlers:
 
     def do_pause(self) -> None:
         app = self._app
-        pause = app.model.state != "paused"
+        if app.model.games_held:
+            app.engine.hold_games(False)
+        pause = app.model.state != "paused" and not app.model.games_held
         app.engine.pause(pause)
         app.say("paused: space goes on" if pause else "going on")
 
@@ -140,43 +134,6 @@ class Handlers:
                 app.say(f"cannot record: {error}", error=True)
         app.paint("header")
 
-    # --- Doom -----------------------------------------------------------------------------------------------
-
-    def _set_behaviour(self, index: int) -> bool:
-        app = self._app
-        return bool(app.post(Event("behaviour", "tic", args=(index,))))
-
-    def do_explore(self) -> None:
-        app = self._app
-        if "explore" in app.behaviours:
-            self._set_behaviour(app.behaviours.index("explore"))
-            app.say("the scripted player explores")
-
-    def do_manual(self) -> None:
-        app = self._app
-        if app.model.frame is None:
-            return
-        app.behaviour_before = int(app.model.frame.status["behaviour"])
-        if "manual" in app.behaviours and not self._set_behaviour(app.behaviours.index("manual")):
-            return
-        app.playing = True
-        app.holds = manual.KeyHolds()
-        app.sent_command = manual.TicCommand()
-        app.clear_message()  # the footer now shows how to play
-        app.repaint_all()
-
-    def give_controls_back(self) -> None:
-        app = self._app
-        app.playing = False
-        app.holds.release_all()
-        app.send_controls(time.monotonic())
-        back = app.behaviour_before
-        if back < len(app.behaviours) and app.behaviours[back] == "manual":
-            back = 0
-        self._set_behaviour(back)
-        app.say(f"the scripted player has the controls ({app.behaviours[back]})")
-        app.repaint_all()
-
     # --- panes ----------------------------------------------------------------------------------------------
 
     def _zoom(self, pane: str) -> None:
@@ -219,6 +176,8 @@ class Handlers:
             else:
                 app.plot = app.plot.zoomed(2.0 if dy > 0 else 0.5, first, last)
             app.paint("loss")
+        elif app.active == "doom" and app.games.maps:
+            self.pan_map(dx, -dy)
 
     def do_left(self) -> None:
         self._arrow(-1, 0)
@@ -321,7 +280,7 @@ class Handlers:
         if app.engine.info.games and not app.model.replay:
             notes.append(
                 "While you play: WASD and arrows move and turn, f or space fires, Enter uses, 1-7 choose weapons, "
-                "l latches keys (press again to release), Esc gives the controls back."
+                "l latches keys (press again to release), Tab shows the map, Esc gives the controls back."
             )
         notes.append(
             "fps link: pictures a second that reach this terminal.\n"

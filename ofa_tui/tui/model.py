@@ -78,7 +78,10 @@ class RunModel:
     def __init__(self, info: RunInfo) -> None:
         self.info = info
         self.snapshot: Snapshot | None = None
-        self.frame: Frame | None = None
+        self.frames: list[Frame | None] = [None] * max(1, info.games)
+        """The newest of each game."""
+        self.game = 0
+        """The one that is shown and steered."""
         self.applied: list[AppliedEvent] = []
         """All steering so far: with it a recording that begins late still repeats the run."""
         self.losses = Series()
@@ -95,6 +98,19 @@ class RunModel:
         self._held = False
         """The run's own clock stands still: no time in which anything could be busy."""
         self._op_ns: np.ndarray | None = None
+
+    @property
+    def frame(self) -> Frame | None:
+        """The newest frame of the game that is shown."""
+        return self.frames[self.game]
+
+    def show_game(self, game: int) -> None:
+        self.game = game
+        self.health.clear()
+
+    @property
+    def games_held(self) -> bool:
+        return self.snapshot is not None and self.snapshot.games_held
 
     @property
     def state(self) -> str:
@@ -125,8 +141,9 @@ class RunModel:
         self.applied.extend(snapshot.applied)
         for token in snapshot.served:
             self._add_token(token)
-        if snapshot.frames:
-            self.frame = snapshot.frames[-1]
+        for frame in [*snapshot.frames[-1:], *snapshot.others]:
+            if frame.game < len(self.frames):
+                self.frames[frame.game] = frame
         held = before is not None and snapshot.state != "running" and snapshot.seconds == before.seconds
         if held and not self._held:
             self._sample_values(snapshot)

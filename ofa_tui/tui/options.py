@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from ofa_tui.engine.protocol import Snapshot
 from ofa_tui.tui.colour import Depth
+
+
+def short_path(path: Path) -> str:
+    """The path as the person in this working directory would write it."""
+    with suppress(ValueError):
+        return f"./{path.relative_to(Path.cwd())}"
+    return str(path)
 
 
 class Recorder(Protocol):

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from ofa_tui.engine.protocol import Engine
 from ofa_tui.tui.app import OfaApp
-from ofa_tui.tui.handlers import short_path
 from ofa_tui.tui.model import RunModel
-from ofa_tui.tui.options import UiOptions
+from ofa_tui.tui.options import UiOptions, short_path
 from ofa_tui.tui.terminal import SignalGuard, check_terminal, input_closed
 
 
@@ -48,6 +47,7 @@ def run_session(engine: Engine, options: UiOptions | None = None) -> int:
         summary = closing_line(app.model, app.saved)
     finally:
         engine.stop()
+        app.games.close()
         if app.recorder is not None:
             app.recorder.close()
         with suppress(OSError):  # a terminal that went away reads nothing any more

@@ -33,7 +33,7 @@ def test_recorded_demos_play_to_the_kernels_frames(kernel, tmp_path):
     running.stop()
     snapshots.append(running.poll())
     for snapshot in snapshots:
-        recorder.write(snapshot.commands)
+        recorder.write(snapshot.commands[0])
     recorder.close()
     assert recorder.files == [tmp_path / "out.lmp", tmp_path / "out-2.lmp"] and recorder.missed == 0
     demos = [read_demo(path) for path in recorder.files]

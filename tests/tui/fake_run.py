@@ -10,7 +10,17 @@ from dataclasses import replace
 import numpy as np
 
 from ofa_tui import abi
-from ofa_tui.engine.protocol import AppliedEvent, Event, Frame, RunInfo, ServedToken, Snapshot, StepLoss, SweepLoss
+from ofa_tui.engine.protocol import (
+    AppliedEvent,
+    Commands,
+    Event,
+    Frame,
+    RunInfo,
+    ServedToken,
+    Snapshot,
+    StepLoss,
+    SweepLoss,
+)
 from ofa_tui.errors import OfaError
 from ofa_tui.program.ops import OPCODES
 
@@ -118,7 +128,10 @@ class FakeEngine:
         self._offset = start_at_s
         self._started = self._now = 0.0
         self.posted: list[Event] = []
-        self.paused = self.stopped = False
+        self.paused = self.stopped = self.held = False
+        self.stepped = 0
+        self.ahead = 0
+        """Snapshots ahead of the game, as its frames say."""
         self.abort: str = ""
         self.refuse = ""
         self.on_stop: Callable[[], object] = lambda: None
@@ -158,8 +171,11 @@ class FakeEngine:
     def pause(self, paused: bool) -> None:
         self.paused = paused
 
+    def hold_games(self, held: bool) -> None:
+        self.held = held
+
     def step_tics(self, count: int) -> None:
-        self._frames += count
+        self.stepped += count
 
     def stop(self, timeout_s: float = 10.0) -> None:
         if not self.stopped:
@@ -174,6 +190,8 @@ class FakeEngine:
         if not self.paused:
             self._now = self._clock() - self._started
         seconds = self._now
+        drawn = self._frames
+        frames = self._new_frames(seconds)
         snapshot = Snapshot(
             seconds=seconds,
             state=self._state(),
@@ -182,7 +200,10 @@ class FakeEngine:
             tokens_served=self._tokens,
             losses=self._new_losses(seconds),
             served=self._new_tokens(seconds),
-            frames=self._new_frames(seconds),
+            frames=frames[:1],
+            others=frames[1:],
+            commands=tuple(self._new_commands(drawn) for _ in range(self.info.games)),
+            games_held=self.held,
             roles=self._roles.copy(),
             sms=self._sm_status(seconds, seconds - before),
             applied=self._applied,
@@ -257,8 +278,19 @@ class FakeEngine:
         status["forward"], status["turn"], status["buttons"] = 50, -640 if target // 20 % 2 else 0, target // 30 % 2
         if any(self._keys):
             status["forward"], status["side"], status["turn"], status["buttons"] = self._keys
-        pixels = self._frozen if self._frozen is not None else self.corridor.frame(seconds)
-        return [Frame(target, pixels, self._palette, 0, status)]
+        status["behind"], status["ahead"] = min(60, int(seconds)), self.ahead
+        frames = []
+        for game in range(self.info.games):
+            pixels = self._frozen if self._frozen is not None else self.corridor.frame(seconds + game)
+            status["seed"], status["map"] = 7 + game, 1 + game
+            frames.append(Frame(target, pixels, self._palette, 0, status.copy(), game))
+        return frames
+
+    def _new_commands(self, first: int) -> Commands:
+        rows = np.zeros(self._frames - first, abi.DOOM_COMMAND)
+        rows["forward"], rows["episode"], rows["map"], rows["skill"] = 50, 1, 1, 2
+        rows["starts"][: first == 0] = 1
+        return Commands(first, rows)
 
     def _sm_status(self, seconds: float, elapsed: float) -> np.ndarray:
         work = {

@@ -7,110 +7,25 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from app_session import session, steady  # noqa: F401
 from fake_run import FakeEngine, card_palette
 from PIL import Image
-from textual.pilot import Pilot
 
 from ofa_tui import abi
 from ofa_tui.engine.protocol import AppliedEvent, Event, Snapshot
 from ofa_tui.errors import AbortedError, OfaError
 from ofa_tui.tui.app import OfaApp
 from ofa_tui.tui.colour import Depth
-from ofa_tui.tui.flow import FrameFlow
 from ofa_tui.tui.options import UiOptions
 from ofa_tui.tui.screenshot import screen_grid
 from ofa_tui.tui.session import closing_line
 
 GOLDEN = Path(__file__).parent / "golden"
-SECONDS = 32
-
-
-def test_card() -> np.ndarray:
-    """u1 [200, 320]: colour bars, a grey ramp, a checker and a bar below."""
-    card = np.zeros((200, 320), np.uint8)
-    card[:80] = (np.arange(320) // 40 % 8 * 32 + 24).astype(np.uint8)
-    card[80:124] = (np.arange(320) // 10).astype(np.uint8)
-    y, x = np.mgrid[124:168, 0:320]
-    card[124:168] = ((x // 16 + y // 16) % 2 * 28 + 2).astype(np.uint8)
-    card[168:] = 5 * 32 + 20
-    card[176:192, 40:120] = 2 * 32 + 28
-    return card
-
-
-test_card.__test__ = False  # type: ignore[attr-defined]
-
-
-class Session:
-    """An app whose engine has run SECONDS of its own time and then stands still."""
-
-    def __init__(self, app: OfaApp, engine: FakeEngine, pilot: Pilot[int], now: list[float]) -> None:
-        self.app, self.engine, self.pilot, self._now = app, engine, pilot, now
-
-    async def press(self, *keys: str) -> None:
-        await self.pilot.press(*keys)
-        await self.pilot.pause()
-
-    async def advance(self, seconds: float) -> None:
-        self._now[0] += seconds
-        self.app._tick()
-        await self.pilot.pause()
-        self.app.repaint_all()
-
-    def tick(self, seconds: float) -> bool:
-        """One poll later; whether anything was painted for it."""
-        self._now[0] += seconds
-        before = dict(self.app._painted)
-        self.app._tick()
-        return self.app._painted != before
-
-    def text(self, pane: str | None = None) -> str:
-        if pane is None:
-            return "\n".join(line.rstrip() for line in screen_grid(self.app).lines())
-        grid = self.app.panes[pane].grid
-        return "\n".join(grid.lines()) if grid is not None else ""
-
-
-@asynccontextmanager
-async def session(
-    columns: int = 120,
-    rows: int = 40,
-    *,
-    sms: int = 4,
-    games: int = 1,
-    backend: str = "",
-    options: UiOptions | None = None,
-    depth: Depth = Depth.TRUECOLOR,
-    moving: bool = False,
-) -> AsyncIterator[Session]:
-    now = [0.0]
-    engine = FakeEngine(sms, games=games, clock=lambda: now[0], frozen_frame=None if moving else test_card())
-    engine.start()
-    if backend:
-        engine.info = replace(engine.info, backend=backend)
-    app = OfaApp(engine, options=options or UiOptions(depth=depth))
-    async with app.run_test(size=(columns, rows)) as pilot:
-        app._tick()  # at 0, whether or not the app's own timer came first
-        for _ in range(SECONDS * 2):
-            now[0] += 0.5
-            app._tick()
-        await pilot.pause()
-        app.repaint_all()
-        await pilot.pause()
-        yield Session(app, engine, pilot, now)
-
-
-@pytest.fixture(autouse=True)
-def steady(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The link's rate is measured in real time; no configuration of the machine's user."""
-    monkeypatch.setattr(FrameFlow, "rate", lambda self, now: 35.0)
-    monkeypatch.setenv("OFA_TUI_CONFIG", str(tmp_path / "config"))
+pytestmark = pytest.mark.usefixtures("steady")
 
 
 @pytest.mark.parametrize(("size", "sms"), [("200x60", 132), ("120x40", 4), ("80x24", 4), ("80x24", 132), ("60x18", 4)])
@@ -195,7 +110,7 @@ async def test_the_footer_shows_how_to_play_as_long_as_playing_lasts(columns: in
     async with session(columns, 24) as run:
         await run.press("m")
         footer = run.text("footer")
-        assert footer.startswith(" Esc gives back") and "WASD move" in footer and footer.rstrip().endswith("l latch")
+        assert footer.startswith(" Esc gives back") and "WASD move" in footer and "l latch" in footer
         run.engine.refuse = "no such key"
         await run.press("w")
         assert run.text("footer").startswith(" Esc gives back  no such key")

@@ -212,7 +212,7 @@ def test_panes_survive_any_size(count: int) -> None:
             loss.paint_loss(grid, frame, model, THEME, view, True)
             serve.paint_serve(grid, frame, model, THEME, True, prompt_rows=1, gap=True)
             player.paint_player(grid, frame, model, THEME, True, "explore", False, False)
-            doom.paint_doom(grid, frame, model, THEME, True, style, "explore", False)
+            doom.paint_doom(grid, frame, model, THEME, True, style, "explore")
             for kind in SizeClass:
                 status.paint_tiles(grid, model, THEME, kind)
                 status.paint_header(grid, model, THEME, kind, status.HeaderState(35.0, True, True, True))

@@ -10,7 +10,7 @@ from ofa_tui.engine.protocol import Frame as DoomFrame
 from ofa_tui.tui.colour import Depth
 from ofa_tui.tui.draw import draw_frame
 from ofa_tui.tui.grid import Grid
-from ofa_tui.tui.layout import Frame
+from ofa_tui.tui.layout import Box, Frame
 from ofa_tui.tui.model import RunModel
 from ofa_tui.tui.panes.serve import wrap_spans
 from ofa_tui.tui.picture import GAMMAS, draw, fit
@@ -31,12 +31,17 @@ class PictureStyle:
     quadrants: bool | None
 
 
-def level_name(status: np.void, wad: str) -> str:
+def map_label(episode: int, number: int, wad: str) -> str:
     """E1M1, or MAP01 where the game of that WAD file has no episodes (the engine then counts as episode 1)."""
     name = wad.lower()
-    if int(status["map"]) > 9 or any(game in name for game in ("doom2", "tnt", "plutonia", "hacx")):
-        return f"MAP{int(status['map']):02d}"
-    return f"E{int(status['episode'])}M{int(status['map'])}"
+    if number > 9 or any(game in name for game in ("doom2", "tnt", "plutonia", "hacx")):
+        return f"MAP{number:02d}"
+    return f"E{episode}M{number}"
+
+
+def level_name(status: np.void, wad: str) -> str:
+    """The level a frame shows."""
+    return map_label(int(status["episode"]), int(status["map"]), wad)
 
 
 def ammo_text(status: np.void) -> str:
@@ -52,29 +57,42 @@ def paint_doom(
     theme: Theme,
     active: bool,
     style: PictureStyle,
-    behaviour: str,
-    playing: bool,
-) -> None:
+    player: str,
+) -> Box | None:
+    """Draws all but the picture; returns the box for it, None where there is no frame. `player` says who plays."""
     doom = model.frame
     title = [("1 doom", theme.doom_text)]
     subtitle: list[tuple[str, int]] = []
     if doom is not None:
-        name = "manual" if playing else behaviour
-        title = [(f"1 doom · {level_name(doom.status, model.info.wad)} · {name}", theme.doom_text)]
-        rate = model.snapshot.frames_per_s if model.snapshot else 0.0
-        status = doom.status
-        subtitle = [
-            (f"{rate:.1f} fps" if rate else "0 fps", theme.muted),
-            (f"  hp {int(status['health'])}  ammo {ammo_text(status)}  kills {int(status['kills'])}", theme.muted),
-        ]
+        which = f" #{model.game}" if model.info.games > 1 else ""
+        title = [(f"1 doom{which} · {level_name(doom.status, model.info.wad)} · {player}", theme.doom_text)]
+        subtitle = _figures(model, doom.status, theme)
     inner = draw_frame(grid, frame, theme, title, subtitle, active=active, inset=0)
     if doom is None:
         _paint_missing(grid, inner.x, inner.y, inner.width, inner.height, model, theme)
-        return
+        return None
     grid.fill(inner.x, inner.y, inner.width, inner.height, 0x000000 if theme.dark else theme.background)
-    columns, rows, source = fit(inner.width, inner.height)
-    picture = draw_frame_picture(doom, columns, rows, source, style)
-    grid.paste(picture, inner.x + (inner.width - columns) // 2, inner.y + (inner.height - rows) // 2)
+    return inner
+
+
+def _figures(model: RunModel, status: np.void, theme: Theme) -> list[tuple[str, int]]:
+    """The line under the picture. Of a game that stands still it says how far it can be stepped, in seconds."""
+    rate = model.snapshot.frames_per_s if model.snapshot else 0.0
+    figures = f"hp {int(status['health'])}  ammo {ammo_text(status)}  kills {int(status['kills'])}"
+    steps = int(status["behind"]), int(status["ahead"])
+    if (model.games_held or model.state == "paused") and any(steps):
+        return [("held  " if model.games_held else "", theme.warning), (f"◀ {steps[0]} s  {steps[1]} s ▶", theme.muted),
+                (f"  {figures}", theme.muted)]
+    return [(f"{rate:.1f} fps" if rate else "0 fps", theme.muted), (f"  {figures}", theme.muted)]
+
+
+def paint_picture(grid: Grid, box: Box, model: RunModel, style: PictureStyle) -> None:
+    """The newest frame of the game that is shown, in the middle of the box."""
+    if model.frame is None:
+        return
+    columns, rows, source = fit(box.width, box.height)
+    picture = draw_frame_picture(model.frame, columns, rows, source, style)
+    grid.paste(picture, box.x + (box.width - columns) // 2, box.y + (box.height - rows) // 2)
 
 
 def draw_frame_picture(doom: DoomFrame, columns: int, rows: int, source: int, style: PictureStyle) -> Grid:

@@ -13,7 +13,9 @@ from ofa_tui.tui.layout import SizeClass
 from ofa_tui.tui.model import HELD_OUT_TILE, RunModel
 from ofa_tui.tui.theme import Theme
 
-_SHOW = {"space": "space", "escape": "Esc", "enter": "Enter", "left": "←", "right": "→", "up": "↑", "down": "↓"}
+_SHOW = {
+    "tab": "Tab", "escape": "Esc", "enter": "Enter", "left": "←", "right": "→", "up": "↑", "down": "↓",
+}  # fmt: skip
 
 
 def show_key(key: str) -> str:
@@ -216,6 +218,7 @@ def _paint_tile_history(grid: Grid, left: int, room: int, tile: Tile, model: Run
 
 PLAY_KEYS = (
     ("WASD", "move"), ("← →", "turn"), ("f", "fire"), ("Enter", "use"), ("1-7", "weapon"), ("l", "latch"),
+    ("Tab", "map"),
 )  # fmt: skip
 """What the keys do while a person plays, most important first."""
 
