@@ -63,7 +63,8 @@ def scale(
 ) -> np.ndarray:
     """i4 [height, width, 3]: the first `rows` rows of the frame, box-filtered to width x height.
 
-    With `thin` each takes the brightest colour that falls on it, so that lines of one pixel stay as bright as they are.
+    With `thin` each takes, above the status bar, the brightest colour that falls on it, so that lines of one pixel stay
+    as bright as they are.
     """
     samples = _samples(width, height, rows)
     if thin:
@@ -79,7 +80,11 @@ def scale(
         out[:, channel] = (total >> np.uint64(shift) & mask).astype(np.int32)
     out += count // 2
     out //= count
-    return out.reshape(height, width, 3)
+    out = out.reshape(height, width, 3)
+    if thin and rows > VIEW_HEIGHT:
+        bar = height * VIEW_HEIGHT // rows
+        out[bar:] = scale(pixels, palette, width, height, rows, gamma)[bar:]
+    return out
 
 
 def _brightest(pixels: np.ndarray, palette: np.ndarray, samples: list[np.ndarray]) -> np.ndarray:
