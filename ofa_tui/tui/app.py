@@ -330,7 +330,8 @@ class OfaApp(App[int], inherit_bindings=False):
 
     def _paint_header(self, grid: Grid) -> None:
         now = time.monotonic()
-        still = self.model.state in ("paused", "stopped", "aborted") or (self.model.replay and self.model.finished)
+        still = self.model.state in ("paused", "stopped", "aborted") or self.model.games_held
+        still |= self.model.replay and self.model.finished
         if still or len(self.screen_stack) > 1:
             # Few frames are sent now, which says nothing of the link.
             self.link_counts_from = now + RATE_WINDOW_S
