@@ -80,11 +80,11 @@ def scale(
         out[:, channel] = (total >> np.uint64(shift) & mask).astype(np.int32)
     out += count // 2
     out //= count
-    out = out.reshape(height, width, 3)
+    picture = out.reshape(height, width, 3)
     if thin and rows > VIEW_HEIGHT:
         bar = height * VIEW_HEIGHT // rows
-        out[bar:] = scale(pixels, palette, width, height, rows, gamma)[bar:]
-    return out
+        picture[bar:] = scale(pixels, palette, width, height, rows, gamma)[bar:]
+    return picture
 
 
 def _brightest(pixels: np.ndarray, palette: np.ndarray, samples: list[np.ndarray]) -> np.ndarray:
