@@ -212,7 +212,7 @@ ABORT = np.dtype(
         ("program", "u4"),
         ("task", "u4"),
         ("opcode", "u4"),
-        ("counter", "u4"),       # NONE_U32 where the wait was for something else
+        ("counter", "u4"),       # from n_counters on: n_counters + the operand that is a message; NONE_U32: neither
         ("taken", "u4"),         # 1 once a block is writing the record: the first failure wins
         ("iteration", "u8"),
         ("expected", "u8"),

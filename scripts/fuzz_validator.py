@@ -6,7 +6,8 @@
     scripts/fuzz_validator.py --target sm90 --only "wrong lane" --verbose
 
 A class counts if the oracle shows 90 % of its mutants wrong. Ends with 1 if the validator accepts a mutant that the
-oracle shows wrong, or if a class does not count.
+oracle shows wrong, if it refuses one that is out of order only because of the names of its operands, or if a class does
+not count.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ def print_score(score: Score, verbose: bool) -> None:
           f"{len(score.wrongly_accepted):9} {len(score.not_shown):9}{mark}", flush=True)
     for line in score.wrongly_accepted:
         print(f"      ACCEPTED: {line}")
+    for line in score.order_not_seen:
+        print(f"      ONLY BY NAME: {line}")
     if verbose:
         print(f"      refused by: {', '.join(f'{check} {n}' for check, n in score.checks.most_common())}")
         for line in score.not_shown:
@@ -74,7 +77,9 @@ def main() -> int:
     wrongly_accepted = sum(len(score.wrongly_accepted) for score in scores)
     print(f"{sum(score.made for score in scores)} mutants, {sum(score.shown for score in scores)} shown wrong, "
           f"{wrongly_accepted} of them accepted; {sum(len(score.not_shown) for score in scores)} refused and not shown")
-    return 1 if wrongly_accepted or not all(score.counts for score in scores) else 0
+    by_name = sum(len(score.order_not_seen) for score in scores)
+    print(f"{by_name} out of order and refused by nothing but names")
+    return 1 if wrongly_accepted or by_name or not all(score.counts for score in scores) else 0
 
 
 if __name__ == "__main__":

@@ -206,7 +206,9 @@ enum NavFlag : int16_t {
     NAV_DROP = 1,         // more than 24 units down: no way back through here
     NAV_DAMAGE = 2,       // the far side hurts
     NAV_DOOR = 4,         // opened by using `line` itself; `key` says what that takes
-    NAV_CROSSES = 8       // crossing `line` triggers its special
+    NAV_CROSSES = 8,      // crossing `line` triggers its special
+    NAV_TRAP = 16,        // beyond it no exit can be reached, whatever one does
+    NAV_FROM_ABOVE = 32   // only for who comes off a ledge and crosses the strip below at the ledge's height
 };
 
 struct NavEdge {
@@ -219,8 +221,13 @@ struct NavEdge {
     int16_t cost;                           // map units from this subsector's centre to the far one's by way of x, y
 };
 
+enum NavNodeFlag : int16_t {
+    NAV_NARROW = 1        // the player fits nowhere in it, or only on its edges
+};
+
 struct NavNode {
     int16_t x, y;                           // centre of the subsector's polygon, map units
+    int16_t flags, _pad;                    // NavNodeFlag
     uint32_t first_edge, n_edges;           // in Level::nav_edges
 };
 

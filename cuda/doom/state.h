@@ -116,14 +116,14 @@ struct Sector {
     int32_t sound_target;       // object that made the last noise heard here
     int32_t objects;            // head of the list of objects
     int32_t mover;              // index in movers of what moves floor or ceiling
-    int32_t valid;              // Game::valid_count of the last visit
+    uint32_t valid;             // Game::valid_count of the last visit
     uint8_t seen;               // the scripted player has been here
 };
 
 struct Line {
     int16_t flags;              // as in the map, plus LINE_MAPPED
     int16_t special, tag;
-    int32_t valid;
+    uint32_t valid;
 };
 enum LineFlag : int16_t {
     LINE_BLOCKING = 1, LINE_BLOCK_MONSTERS = 2, LINE_TWO_SIDED = 4, LINE_PEG_TOP = 8, LINE_PEG_BOTTOM = 16,
@@ -253,13 +253,27 @@ struct Intercept {
 constexpr int MAX_INTERCEPTS = 192;
 constexpr int MAX_SECTOR_QUEUE = 2 * MAX_SECTORS;
 
-enum Behaviour : uint8_t { BEHAVIOUR_EXPLORE, BEHAVIOUR_MANUAL, BEHAVIOURS };
+enum Behaviour : uint8_t {
+    BEHAVIOUR_EXPLORE, BEHAVIOUR_HUNT, BEHAVIOUR_SPEEDRUN, BEHAVIOUR_PACIFIST, BEHAVIOUR_BERSERK, BEHAVIOUR_CAMP,
+    BEHAVIOUR_MANUAL, BEHAVIOURS
+};
 
 // What a scripted player is after.
-enum GoalKind : uint8_t { GOAL_NONE, GOAL_SECTOR, GOAL_ITEM, GOAL_TRIGGER, GOAL_PLACE };
+enum GoalKind : uint8_t { GOAL_NONE, GOAL_SECTOR, GOAL_ITEM, GOAL_TRIGGER, GOAL_PLACE, GOAL_ENEMY, GOAL_POST };
+
+// Heights a sector can come to, by what moves it now and by its triggers.
+struct SectorReach {
+    Fixed lowest, highest;      // floor
+    Fixed ceiling;              // at most
+    int32_t search;             // Script::search_number it was worked out in
+};
 
 // What a scripted player remembers. All but the first group starts afresh with each level.
-constexpr int MAX_PATH = 192, MAX_NAV_NODES = 16384, MAX_NAV_EDGES = 65536, MAX_AVOIDED_ITEMS = 16;
+constexpr int MAX_PATH = 192, MAX_NAV_NODES = 16384, MAX_NAV_EDGES = 65536, MAX_AVOIDED_ITEMS = 64, MOST_USES = 6;
+constexpr int MAX_BARRED = 2048, MAX_KEYS = 32;
+struct BarredEdge {
+    int32_t from, edge;
+};
 struct Script {
     uint8_t behaviour;
     uint32_t random;            // its own stream, so that it disturbs nobody
@@ -267,12 +281,16 @@ struct Script {
 
     int32_t level, level_tics;  // of the last thought: a step back means another life
     int32_t sectors_seen;
-    GoalKind goal_kind;
+    GoalKind goal_kind, last_kind;
     int32_t goal;               // sector, object, trigger or node
     int32_t goal_node, goal_x, goal_y, goal_tics, goal_limit;  // place in map units
     int32_t goal_side;          // of a line to cross: the side it was begun from
     int32_t path[MAX_PATH];     // edges of the navigation graph, the next one last
-    int32_t path_length, goal_failures, off_path_tics, wait_tics, rest_tics, use_tics;
+    int32_t path_length, goal_failures, goal_tries, off_path_tics, wait_tics, rest_tics, use_tics;
+    int32_t aim;                // edge of the path walked to
+    int32_t path_checked;       // edges of the path below this one have not been walked in thought
+    int32_t remedy_edge, remedy_line;  // barred edge the goal is to open, line used last
+    int32_t plan_tics;
     Fixed sample_x, sample_y;   // where it was at the last check for being stuck
     int32_t sample_tics, moving_tics;
     int32_t dodge_tics, wander_tics;
@@ -282,13 +300,33 @@ struct Script {
     int32_t stall_tics, pinned_tics, anchors, breakouts;
     int32_t score, idle_tics, stay_tics, random_places;
     uint8_t waiting;            // for a door or a lift, or fighting: standing still is meant
-    int32_t enemy, enemy_tics, peace_tics;
+    int32_t enemy, enemy_tics, enemy_health;
+    int32_t spared, peace_tics; // whom it leaves alone, for how long
+    int32_t evade_tics, strafe_tics;
+    int32_t watch_tics, posts, advances;  // at the post it keeps; posts left, ways taken since to others
+    Angle post_angle;
+    int32_t threat;             // danger of the enemies in sight
+    Fixed brawl_x, brawl_y;     // the place it has been about for so long
+    int32_t brawl_tics;
+    Angle evade_angle;
+    uint8_t strafes_right;
+    Angle heading;              // of the last steps
     int32_t avoided_items[MAX_AVOIDED_ITEMS], n_avoided_items;
     uint8_t despair;            // there was nothing left to do: dubious passages count as open
-    uint8_t sector_failures[MAX_SECTORS], sector_frontier[MAX_SECTORS];
+    uint8_t stubborn;           // and what failed often is tried all the same
+    uint8_t sector_failures[MAX_SECTORS];
     uint8_t edge_failures[MAX_NAV_EDGES];
     uint8_t line_uses[MAX_LINES];
-    // of the last search for ways
+    // The search for ways, the running or the last one.
+    uint8_t searching, search_wanted;
+    int32_t search_number;
+    uint32_t random_ties;
+    int32_t layer, n_barred;
+    BarredEdge barred[MAX_BARRED];  // met and not passed
+    int32_t keys[MAX_KEYS], n_keys;
+    int32_t bosses[2], exit_boss;  // living ones whose death moves tag 666, tag 667, ends the level
+    uint8_t node_danger[MAX_NAV_NODES];
+    SectorReach reach[MAX_SECTORS];
     int32_t distance[MAX_NAV_NODES], heap[MAX_NAV_NODES], heap_place[MAX_NAV_NODES], heap_size;
     int32_t came_from[MAX_NAV_NODES], came_by[MAX_NAV_NODES];  // node, edge
 };
@@ -323,7 +361,7 @@ struct Game {
 
     // --- the level ---
     int32_t n_sectors, n_lines, n_sides, n_blocks, n_scrollers;
-    int32_t valid_count;        // number of the current search; marks lines and sectors as visited
+    uint32_t valid_count;       // number of the current search; marks lines and sectors as visited
     int32_t mobj_hint, mover_hint;    // where the search for a free slot begins
     int32_t corpse_count, corpses[MAX_CORPSES];
     int32_t brain_target_count, brain_target_next, brain_targets[MAX_BRAIN_TARGETS];

@@ -1,6 +1,7 @@
 // Steering: events that the host posts, applied at the boundaries of the clock they belong to.
 #pragma once
 
+#include "sched/abort.h"
 #include "task.h"
 
 namespace ofa {
@@ -12,10 +13,13 @@ OFA_FUNCTION void apply_events(const Launch& launch, uint32_t clock, uint64_t no
     const Control& control = *launch.control;
     Telemetry& telemetry = *launch.telemetry;
     if (load_acquire(&control.posted[clock]) == load_acquire(&telemetry.events_first_open[clock])) return;
-    // Several games share the tic clock, and several idle blocks the step clock of a finished run. Nobody goes on
-    // without having looked, so that an event that is posted in time is applied in time.
+    // Several games share the tic clock, and several idle blocks the step clock of a finished run. Who holds it is done
+    // soon; to go on without a look would apply an event a tic late.
     uint32_t* held = &launch.queues[clock + ROLE_TRAIN].events_held;
-    for (uint32_t attempt = 1; !compare_exchange(held, 0u, 1u); ++attempt) back_off(attempt);
+    for (uint32_t attempt = 1; !compare_exchange(held, 0u, 1u); ++attempt) {
+        if (aborted(launch)) return;
+        back_off(attempt);
+    }
     const uint64_t posted = load_acquire(&control.posted[clock]);
     uint64_t* applied = telemetry.applied[clock];
     for (uint64_t n = load_relaxed(&telemetry.events_taken[clock]); n < posted; ++n)

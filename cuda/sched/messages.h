@@ -10,11 +10,13 @@ namespace ofa {
 struct Message {
     Matrix<uint64_t> packets;
     uint32_t tag;
+    uint32_t operand;  // in the operand table
 };
 
 OFA_INLINE Message message_of(const TaskContext& ctx, int i) {
-    const Operand& o = ctx.launch->operands[ctx.task->operands[i]];
-    return {ctx.operand<uint64_t>(i), uint32_t(ctx.iteration * o.generations + o.generation + 1)};
+    const uint32_t operand = ctx.task->operands[i];
+    const Operand& o = ctx.launch->operands[operand];
+    return {ctx.operand<uint64_t>(i), uint32_t(ctx.iteration * o.generations + o.generation + 1), operand};
 }
 
 OFA_INLINE uint32_t tag_of(uint64_t packet) { return uint32_t(packet >> 32); }
@@ -37,7 +39,7 @@ OFA_INLINE void publish(const Message& message, int64_t row, int64_t col, float 
 OFA_FUNCTION bool receive(Block& block, const TaskContext& ctx, const Message& message, int64_t row, int64_t first,
                           int64_t n, float* to) {
     const uint64_t* const packets = message.packets.row(row) + first;
-    const uint32_t tag = message.tag;
+    const uint32_t tag = message.tag, name = ctx.launch->n_counters + message.operand;
     for (;;) {
         const int64_t left = block.max(n, int64_t(0), [&](int64_t i) {
             const uint64_t packet = load_relaxed(packets + i);
@@ -51,7 +53,7 @@ OFA_FUNCTION bool receive(Block& block, const TaskContext& ctx, const Message& m
         }
         const uint64_t there = uint64_t(n - left);
         const auto seen = [&] { return tag_of(load_relaxed(packets + there)) == tag ? uint64_t(n) : there; };
-        if (!block.broadcast([&] { return wait_until(ctx, NONE_U32, uint64_t(n), seen); })) return false;
+        if (!block.broadcast([&] { return wait_until(ctx, name, uint64_t(n), seen); })) return false;
     }
 }
 

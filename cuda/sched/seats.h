@@ -73,7 +73,8 @@ OFA_FUNCTION bool take_seat(const Launch& launch, uint32_t sm, Place& place) {
     if (blocks == SEAT_ADMITTED) return false;
     if (blocks == SEAT_NONE || blocks == SEAT_ASKED) {
         if (!compare_exchange(&serve.members, 0u, 1u)) {
-            if (blocks == SEAT_NONE) store_release(&seat.blocks, SEAT_ASKED);  // over nothing but NONE
+            if (blocks == SEAT_ASKED) return false;
+            store_release(&seat.blocks, SEAT_ASKED);  // over nothing but NONE
             exchange_seq_cst(&serve.seats_asked, 1u);
             return false;
         }

@@ -26,7 +26,7 @@ OFA_INLINE bool held(const TaskContext& ctx) {
 
 // Waits until read() >= expected; false when the block must give the task up. Neither a pause of the run nor time in
 // which this thread did not run (a stopped process, a machine asleep) uses up the deadline. `counter` names what is
-// waited for in the abort record.
+// waited for in the abort record (abi.ABORT).
 template <class Read>
 OFA_FUNCTION bool wait_until(const TaskContext& ctx, uint32_t counter, uint64_t expected, Read read) {
     if (read() >= expected) return true;

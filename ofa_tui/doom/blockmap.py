@@ -14,6 +14,8 @@ FIXED = 1 << 16
 CELL = 128
 END = 0xFFFF
 MARGIN = 8
+MOST_WORDS = 1 << 16
+"""Offsets of lists are 16 bits wide: what lies further out cannot be named, so larger lumps have wrong ones."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ def read_blockmap(lump: bytes, vertices: np.ndarray, lines: np.ndarray, most_cel
 
 def _parse(lump: bytes, n_lines: int, most_cells: int) -> Blockmap | None:
     words = np.frombuffer(lump, "<u2", len(lump) // 2).astype(np.int64)
-    if len(words) < 4:
+    if not 4 <= len(words) <= MOST_WORDS:
         return None
     x, y = np.frombuffer(lump, "<i2", 2).tolist()
     columns, rows = int(words[2]), int(words[3])

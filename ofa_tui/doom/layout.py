@@ -50,7 +50,9 @@ NAV_EDGE = np.dtype([
     ("to", "<i4"), ("line", "<i4"), ("kind", "<i2"), ("flags", "<i2"), ("x", "<i2"), ("y", "<i2"), ("x1", "<i2"),
     ("y1", "<i2"), ("x2", "<i2"), ("y2", "<i2"), ("key", "<i2"), ("cost", "<i2"),
 ])
-NAV_NODE = np.dtype([("x", "<i2"), ("y", "<i2"), ("first_edge", "<u4"), ("n_edges", "<u4")])
+NAV_NODE = np.dtype([
+    ("x", "<i2"), ("y", "<i2"), ("flags", "<i2"), ("_pad", "<i2"), ("first_edge", "<u4"), ("n_edges", "<u4"),
+])
 NAV_TRIGGER = np.dtype([
     ("line", "<i4"), ("sector", "<i4"), ("node", "<i4"), ("x", "<i2"), ("y", "<i2"), ("use", "<i2"), ("key", "<i2"),
     ("exits", "<i2"), ("repeats", "<i2"),

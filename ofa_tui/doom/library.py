@@ -124,6 +124,10 @@ class Game:
         """commands COMMAND [MAX_PLAYERS]"""
         self.library.game_tic(self.address, pointer(self.blob), pointer(commands))
 
+    def run(self, commands: np.ndarray) -> None:
+        """Many tics, one behind the other: COMMAND [tics, MAX_PLAYERS]."""
+        self.library.game_run(self.address, pointer(self.blob), pointer(commands), len(commands))
+
     def play(self, tics: int) -> np.ndarray:
         """The scripted player plays; returns its commands, COMMAND [tics]."""
         commands = np.zeros(tics, COMMAND)

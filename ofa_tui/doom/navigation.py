@@ -18,8 +18,9 @@ from ofa_tui.doom.levels import FIXED, LIMITS, LevelData
 from ofa_tui.doom.specials import LineUse, Specials, read_specials
 from ofa_tui.doom.wad import WadError
 
+NARROW = 1
 OPEN, MOVES, TELEPORT = range(3)
-DROP, DAMAGE, DOOR, CROSSES = 1, 2, 4, 8
+DROP, DAMAGE, DOOR, CROSSES, TRAP, FROM_ABOVE = 1, 2, 4, 8, 16, 32
 BY_CROSSING, BY_USING, BY_SHOOTING = range(3)
 
 _OUTWARDS = 0.125
@@ -29,6 +30,12 @@ _NARROW_STRIPS = 3
 _DISTANCES = {BY_CROSSING: (0.0, 0.0, 0.0), BY_USING: (4.0, 16.0, 32.0), BY_SHOOTING: (32.0, 96.0, 224.0)}
 """Between a line and the player's square, map units, for each way to trigger it; using reaches 64 from the centre."""
 _ALONG = (0.5, 0.25, 0.75, 0.1, 0.9)
+_THROUGH = 3.0
+
+
+def _whole(lengths: np.ndarray) -> np.ndarray:
+    """Rounded to map units, and to the range that a map's coordinates have."""
+    return np.clip(np.rint(lengths), -1 << 15, (1 << 15) - 1)
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,8 @@ def navigate(level: LevelData) -> Navigation:
     order = np.argsort(source, kind="stable")
     edges, source = edges[order], source[order]
     nodes = np.zeros(len(level.subsectors), layout.NAV_NODE)
-    nodes["x"], nodes["y"] = np.rint(centres[:, 0]), np.rint(centres[:, 1])
+    nodes["x"], nodes["y"] = _whole(centres[:, 0]), _whole(centres[:, 1])
+    nodes["flags"] = np.where(_are_narrow(polygons, centres, sector_of, level, clearance), NARROW, 0)
     counts = np.bincount(source, minlength=len(nodes))
     nodes["n_edges"] = counts
     nodes["first_edge"] = np.cumsum(counts) - counts
@@ -87,6 +95,20 @@ def _centres(level: LevelData, polygons: list[Polygon]) -> np.ndarray:
         if len(polygon) >= 3:
             centres[number] = [sum(p[0] for p in polygon) / len(polygon), sum(p[1] for p in polygon) / len(polygon)]
     return centres
+
+
+def _are_narrow(polygons: list[Polygon], centres: np.ndarray, sector_of: np.ndarray, level: LevelData,
+                clearance: Clearance) -> np.ndarray:
+    """bool [subsectors]: a player fits neither in the middle nor half way between it and a corner."""
+    owner = np.repeat(np.arange(len(polygons)), [len(polygon) for polygon in polygons])
+    corners = np.array([corner for polygon in polygons for corner in polygon], np.float64).reshape(-1, 2)
+    places = np.vstack((centres, (corners + centres[owner]) / 2))
+    owner = np.concatenate((np.arange(len(polygons)), owner))
+    sector = sector_of[owner]
+    fits = clearance.places(places[:, 0], places[:, 1], sector, level.sectors["floor_height"][sector] / FIXED).later
+    narrow = np.ones(len(polygons), bool)
+    narrow[owner[fits]] = False
+    return narrow
 
 
 def _find_openings(level: LevelData, tree: BspTree, polygons: list[Polygon]) -> _Openings:
@@ -172,12 +194,14 @@ def _edges(level: LevelData, openings: _Openings, clearance: Clearance, specials
     crossing, now, later = _crossing_points(openings.ends, here, heights[openings.source], clearance)
     # Below a ledge there are strips too narrow to stand in: who drops off the ledge crosses them at the ledge's height.
     narrow = ~clearance.places(centres[:, 0], centres[:, 1], sector_of, heights).later
+    from_above = np.zeros(len(here), bool)
     for _ in range(_NARROW_STRIPS):
         dropping = (now | later) & narrow[openings.target]
         np.maximum.at(heights, openings.target[dropping], heights[openings.source[dropping]])
-        again = np.flatnonzero(narrow[openings.source] & ~now & (heights > floor[sector_of])[openings.source])
+        again = np.flatnonzero(narrow[openings.source] & ~now & ~later & (heights > floor[sector_of])[openings.source])
         crossing[again], now[again], later[again] = _crossing_points(
             openings.ends[again], here[again], heights[openings.source[again]], clearance)
+        from_above[again] |= now[again] | later[again]
     teleport = np.full(len(here), -1)
     for line, thing in specials.teleports.items():
         teleport[(openings.line == line) & (openings.side == 0)] = thing_node[thing]
@@ -187,6 +211,7 @@ def _edges(level: LevelData, openings: _Openings, clearance: Clearance, specials
     flags |= np.where(specials.hurts[there], DAMAGE, 0)
     flags |= np.where(np.isin(openings.line, sorted(specials.door_key)) & (openings.side == 0), DOOR, 0)
     flags |= np.where(np.isin(openings.line, sorted(specials.crossed)), CROSSES, 0)
+    flags |= np.where(from_above, FROM_ABOVE, 0)
     keys = np.array([specials.door_key.get(line, 0) for line in openings.line.tolist()], np.int64)
     far = np.hypot(*(np.where(teleport[:, None] >= 0, crossing, centres[target]) - crossing).T)
     cost = np.hypot(*(crossing - centres[openings.source]).T) + far
@@ -194,9 +219,9 @@ def _edges(level: LevelData, openings: _Openings, clearance: Clearance, specials
     edges["to"], edges["line"] = target, openings.line
     edges["kind"] = np.where(teleport >= 0, TELEPORT, np.where(now, OPEN, MOVES))
     edges["flags"], edges["key"] = flags, np.where(flags & DOOR, keys, 0)
-    edges["x"], edges["y"] = np.rint(crossing[:, 0]), np.rint(crossing[:, 1])
+    edges["x"], edges["y"] = _whole(crossing[:, 0]), _whole(crossing[:, 1])
     for column, field in enumerate(("x1", "y1", "x2", "y2")):
-        edges[field] = np.rint(openings.ends[:, column])
+        edges[field] = _whole(openings.ends[:, column])
     edges["cost"] = np.minimum(np.rint(cost), 32767)
     passable = now | later
     return edges[passable], openings.source[passable]
@@ -204,17 +229,32 @@ def _edges(level: LevelData, openings: _Openings, clearance: Clearance, specials
 
 def _crossing_points(ends: np.ndarray, sector: np.ndarray, height: np.ndarray,
                      clearance: Clearance) -> tuple[np.ndarray, ...]:
-    """(f8 [n, 2] best place on each opening, bool [n] passable now, bool [n] passable later)."""
-    middle = (ends[:, :2] + ends[:, 2:]) / 2
-    found = clearance.places(middle[:, 0], middle[:, 1], sector, height)
-    place, now, later = middle, found.now, found.later
-    rest = np.flatnonzero(~now)
-    length = np.hypot(ends[rest, 2] - ends[rest, 0], ends[rest, 3] - ends[rest, 1])
+    """(f8 [n, 2] best place on each opening, bool [n] passable now, bool [n] passable later).
+
+    Where a player fits on the opening and a little before and behind it is better than where it only fits on it: there
+    it may touch what bars the way on.
+    """
+    along = ends[:, 2:] - ends[:, :2]
+    length = np.hypot(along[:, 0], along[:, 1])
+    through = np.stack((-along[:, 1], along[:, 0]), 1) / length[:, None] * _THROUGH
     margin = np.minimum((RADIUS + 1) / length, 0.5)
-    shares = np.stack([*(np.full(len(rest), share) for share in _ALONG), margin, 1 - margin], 1)
-    places = ends[rest, None, :2] + shares[..., None] * (ends[rest, None, 2:] - ends[rest, None, :2])
-    best, now[rest], later[rest] = _best_places(places, sector[rest], height[rest], clearance)
-    place[rest] = places[np.arange(len(rest)), best]
+    shares = np.stack([*(np.full(len(ends), share) for share in _ALONG), margin, 1 - margin], 1)
+    places = ends[:, None, :2] + shares[..., None] * along[:, None]
+    place, now, later = places[:, 0].copy(), np.zeros(len(ends), bool), np.zeros(len(ends), bool)
+    rest = np.arange(len(ends))
+    for count, offsets in ((1, (0, -1, 1)), (len(_ALONG) + 2, (0, -1, 1)), (len(_ALONG) + 2, (0,))):
+        tried = places[rest, :count]
+        spots = np.stack([tried + offset * through[rest, None] for offset in offsets], 2)
+        found = clearance.places(spots[..., 0].ravel(), spots[..., 1].ravel(),
+                                 *(np.repeat(a[rest], count * len(offsets)) for a in (sector, height)))
+        fits, could = (f.reshape(spots.shape[:3]).all(2) for f in (found.now, found.later))
+        best = np.argmax(2 * fits + could, 1)
+        rows = np.arange(len(rest))
+        better = (fits[rows, best] & ~now[rest]) | (could[rows, best] & ~later[rest] & ~now[rest])
+        chosen = rest[better]
+        place[chosen] = tried[rows, best][better]
+        now[chosen], later[chosen] = fits[rows, best][better], could[rows, best][better]
+        rest = np.flatnonzero(~now)
     return place, now, later
 
 
@@ -259,5 +299,5 @@ def _triggers(level: LevelData, tree: BspTree, clearance: Clearance, uses: list[
     best, now, later = _best_places(places, sector, level.sectors["floor_height"][sector] / FIXED, clearance)
     rows = np.arange(len(uses))
     table["node"] = np.where(now | later | (table["use"] == BY_CROSSING), node[rows, best], -1)
-    table["x"], table["y"] = np.rint(places[rows, best]).T
+    table["x"], table["y"] = _whole(places[rows, best]).T
     return table

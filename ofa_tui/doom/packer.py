@@ -123,15 +123,15 @@ def _write_cached(file: Path, blob: np.ndarray) -> None:
         pass
 
 
-def pack(wad: Wad) -> np.ndarray:
-    """u1 [bytes]: the blob of a whole WAD. Raises WadError for a damaged or incomplete WAD."""
+def pack(wad: Wad, builder: layout.BlobBuilder | None = None) -> np.ndarray:
+    """u1 [bytes]: the blob of a whole WAD, laid out by `builder`. Raises WadError for a damaged or incomplete WAD."""
     maps = map_names(wad)
     if not maps:
         raise WadError(f"{wad.path} has no map; use a game's main WAD (an IWAD such as freedoom1.wad).")
     doom2 = is_doom2(wad)
     maps = [name for name in maps if name.startswith("MAP") == doom2]
     head = np.zeros(1, layout.BLOB)
-    builder = layout.BlobBuilder(layout.BLOB.itemsize)
+    builder = builder or layout.BlobBuilder(layout.BLOB.itemsize)
     definitions = texture_definitions(wad)
     flats, flat_names = pack_flats(wad)
     names = Names(_first_numbers([d.name for d in definitions]), _last_numbers(flat_names), tables.types_by_number())

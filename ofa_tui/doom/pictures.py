@@ -19,6 +19,9 @@ FLAT_BYTES = 4096
 _LARGEST_SIDE = 4096
 _MOST_PATCHES = 1024
 _MOST_PICTURES = (1 << 15) - 1
+_MOST_NUMBERS = 4096
+"""Of wall textures and of flats: MAX_SHOWN in cuda/doom/render/scratch.h."""
+_MOST_TEXELS = 1 << 28
 _TAIL = bytes(PATCH_PADDING) + b"\xff" * 8
 
 
@@ -121,8 +124,11 @@ def texture_definitions(wad: Wad) -> list[TextureDefinition]:
     definitions = _parse_texture_list(wad, "TEXTURE1", lumps)
     if wad.find("TEXTURE2") is not None:
         definitions += _parse_texture_list(wad, "TEXTURE2", lumps)
-    if not 0 < len(definitions) < 1 << 15:
-        raise WadError(f"{wad.path} is damaged: it has {len(definitions)} wall textures; get a fresh copy of the file.")
+    if not 0 < len(definitions) <= _MOST_NUMBERS:
+        raise WadError(f"{wad.path} has {len(definitions)} wall textures; the engine takes 1 to {_MOST_NUMBERS}, so use"
+                       " another WAD.")
+    if sum(definition.width * definition.height for definition in definitions) > _MOST_TEXELS:
+        raise WadError(f"{wad.path} has larger wall textures than the engine takes; use another WAD.")
     return definitions
 
 
@@ -208,8 +214,10 @@ def compose(definition: TextureDefinition, store: PictureStore, composed: np.nda
 def flat_range(wad: Wad) -> tuple[int, int]:
     """Index of the first lump after F_START, and number of lumps before F_END (markers inside count)."""
     first, end = wad.index("F_START") + 1, wad.index("F_END")
-    if not first < end < first + (1 << 15):
+    if first >= end:
         raise WadError(f"{wad.path} is damaged: it has no floors between F_START and F_END; get a fresh copy.")
+    if end - first > _MOST_NUMBERS:
+        raise WadError(f"{wad.path} has {end - first} floors; the engine takes {_MOST_NUMBERS}, so use another WAD.")
     return first, end - first
 
 

@@ -17,6 +17,7 @@ _UNHELPFUL_DOORS = {"DOOR_CLOSE", "DOOR_CLOSE_30_OPEN", "DOOR_BLAZE_CLOSE"}
 _MOVING = {*_HELPFUL, "CEILING"}
 _BOSS_TAGS = (666, 667)
 _TELEPORT_EXIT = 14
+_TOGETHER_ONLY = 16
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,9 @@ def read_specials(level: LevelData, thing_sector: np.ndarray) -> Specials:
     for sector, tag in enumerate(level.sectors["tag"].tolist()):
         by_tag.setdefault(tag, []).append(sector)
     exits_of: dict[int, int] = {}
+    alone = (level.things["options"] & _TOGETHER_ONLY) == 0
     for thing, number in enumerate(level.things["number"].tolist()):
-        if number == _TELEPORT_EXIT:
+        if number == _TELEPORT_EXIT and alone[thing]:
             exits_of.setdefault(int(thing_sector[thing]), thing)
     movable = np.zeros(len(level.sectors), bool)
     for tag in _BOSS_TAGS:

@@ -20,7 +20,15 @@ _ENTRY = np.dtype([("offset", "<i4"), ("size", "<i4"), ("name", "S8")])
 
 
 class WadError(OfaError):
-    """A WAD that cannot be read, or that lacks something the engine needs."""
+    """A WAD that cannot be read, or that lacks something the engine needs.
+
+    Names of lumps may hold any bytes; what a terminal would not print becomes a question mark.
+    """
+
+    def __init__(self, message: str) -> None:
+        if not message.isprintable():
+            message = "".join(letter if letter.isprintable() else "?" for letter in message)
+        super().__init__(message)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ofa_tui import abi
+from ofa_tui.program.accesses import describe_view
 from ofa_tui.program.ops import OPS
 from ofa_tui.program.types import ProgramSet
 
@@ -31,12 +32,20 @@ def _cause(record: np.void, programs: ProgramSet) -> str:
     )
     seen, expected = int(record["seen"]), int(record["expected"])
     if code == abi.ABORT_DEADLINE:
-        counter = int(record["counter"])
-        what = f"counter {programs.counters[counter]}" if counter < len(programs.counters) else "its turn"
+        what = _awaited(programs, int(record["counter"]))
         return f"{where} waited for {what} to reach {expected} until the deadline; it stood at {seen}"
     if code == abi.ABORT_OPCODE:
         return f"{where} has opcode {seen}; only {expected} exist"
     return f"{where} needs at least {expected} and has {seen}: its scratch memory is too small"
+
+
+def _awaited(programs: ProgramSet, number: int) -> str:
+    """What ABORT.counter stands for."""
+    counters, views = programs.counters, programs.views
+    if number < len(counters):
+        return f"counter {counters[number]}"
+    operand = number - len(counters)
+    return describe_view(programs, views[operand]) if operand < len(views) else "its turn"
 
 
 def sm_lines(telemetry: np.void, n_sms: int) -> list[str]:

@@ -46,7 +46,7 @@ class BufferCheck:
         self._buffer: Buffer = programs.buffers[programs.views[int(accesses.view[members[0]])].buffer]
         self._row_edges = np.unique(accesses.rows[members])
         self._column_edges = np.unique(accesses.columns[members])
-        self._rectangles = sorted(self._distinct(members), key=lambda rectangle: rectangle.task)
+        self._rectangles = sorted(self._cells(members), key=lambda rectangle: rectangle.task)
         self._written: dict[int, np.ndarray] = {}  # rotation -> task that writes each cell, -1 for none
         self._updated: dict[int, np.ndarray] = {}
         self._lags = [lag for lag in range(1, self._buffer.copies + 1) if not order.separates(lag)]
@@ -68,22 +68,13 @@ class BufferCheck:
             for rectangle in self._rectangles:
                 self._check_later_iteration(rectangle, lag)
 
-    def _distinct(self, members: np.ndarray) -> Iterator[_Rectangle]:
-        """One rectangle per cells, mode, ancestors and events: tasks that agree in all of these are alike."""
+    def _cells(self, members: np.ndarray) -> Iterator[_Rectangle]:
         a = self._accesses
-        rotations = np.array([view.rotation for view in self._programs.views])[a.view[members]]
-        first_row, end_row = (np.searchsorted(self._row_edges, a.rows[members, i]) for i in (0, 1))
-        first_column, end_column = (np.searchsorted(self._column_edges, a.columns[members, i]) for i in (0, 1))
-        tasks = a.task[members]
-        one_by_one = np.where(a.writes[members], tasks, -1)
-        lanes = self._order.program.tasks["lane"][tasks]
-        key = np.stack([first_row, end_row, first_column, end_column, rotations, a.writes[members], a.reads[members],
-                        self._order.group[tasks], self._order.signal[tasks], self._order.message[tasks], lanes,
-                        one_by_one], 1)
-        _, index = np.unique(key, axis=0, return_index=True)
-        for i, (r0, r1, c0, c1, rotation, writes, reads) in zip(index.tolist(), key[index, :7].tolist(), strict=True):
-            yield _Rectangle(int(tasks[i]), slice(r0, r1), slice(c0, c1), rotation, bool(writes), bool(reads),
-                             int(members[i]))
+        rows, columns = (np.searchsorted(edges, spans[members]).tolist()
+                         for edges, spans in ((self._row_edges, a.rows), (self._column_edges, a.columns)))
+        for number, at in enumerate(members.tolist()):
+            yield _Rectangle(int(a.task[at]), slice(*rows[number]), slice(*columns[number]),
+                             self._programs.views[int(a.view[at])].rotation, bool(a.writes[at]), bool(a.reads[at]), at)
 
     # --- coverage ----------------------------------------------------------------------------------------------
 
@@ -193,9 +184,11 @@ def check_buffers(programs: ProgramSet, order: Order, accesses: Accesses) -> int
     names = {name: i for i, name in enumerate(programs.buffers)}
     buffer_of_view = np.array([names[view.buffer] for view in programs.views], np.int64)
     messages = np.array([programs.buffers[view.buffer].kind == "message" for view in programs.views], bool)
-    buffer = buffer_of_view[accesses.view]
-    by_buffer = np.argsort(buffer, kind="stable")
-    groups = np.split(by_buffer, np.flatnonzero(np.diff(buffer[by_buffer])) + 1)
+    message = messages[accesses.view]
+    distinct = np.concatenate([np.flatnonzero(message), _distinct(order, accesses, np.flatnonzero(~message))])
+    buffer = buffer_of_view[accesses.view[distinct]]
+    turn = np.argsort(buffer, kind="stable")
+    groups = np.split(distinct[turn], np.flatnonzero(np.diff(buffer[turn])) + 1)
     checks = [
         (MessageCheck if messages[accesses.view[members[0]]] else BufferCheck)(programs, order, accesses, members)
         for members in groups if len(members)
@@ -203,6 +196,17 @@ def check_buffers(programs: ProgramSet, order: Order, accesses: Accesses) -> int
     _earliest([check.check_iteration for check in checks])
     _earliest([check.check_successors for check in checks])
     return sum(check.pairs for check in checks)
+
+
+def _distinct(order: Order, accesses: Accesses, members: np.ndarray) -> np.ndarray:
+    """One of `members` per region, mode, ancestors and events: tasks that agree in all of these are alike."""
+    tasks = accesses.task[members]
+    key = np.column_stack([
+        accesses.view[members], accesses.rows[members], accesses.columns[members], accesses.reads[members],
+        order.group[tasks], order.signal[tasks], order.message[tasks], order.program.tasks["lane"][tasks],
+        np.where(accesses.writes[members], tasks, -1),
+    ])
+    return members[np.sort(np.unique(key, axis=0, return_index=True)[1])]
 
 
 def _earliest(checks: list[Callable[[], None]]) -> None:

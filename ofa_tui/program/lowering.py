@@ -43,8 +43,8 @@ def compile_programs(
     graph = model_graph(model, train, tiling, games, chosen)
     lowering = _Lowering(model, tiling, graph, chosen)
     programs = {name: lowering.program(name) for name in abi.PROGRAMS}
-    return ProgramSet(model, train, target, graph.buffers, lowering.views, lowering.counters, programs,
-                      list(graph.parameters))
+    return ProgramSet(model, train, target, chosen.storage, games, graph.buffers, lowering.views, lowering.counters,
+                      programs, list(graph.parameters))
 
 
 BLOCK = 16

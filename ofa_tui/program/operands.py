@@ -14,10 +14,9 @@ import numpy as np
 
 from ofa_tui import abi
 from ofa_tui.presets import ModelConfig, TrainConfig
-from ofa_tui.program.accesses import Accesses, ProgramError, describe_view, task_label
-from ofa_tui.program.ops import ADAMW_DECAY, OPCODES, OPS, STATISTICS_TILE
-from ofa_tui.program.targets import TARGETS
-from ofa_tui.program.types import Buffer, ProgramSet, TaskProgram, View
+from ofa_tui.program.accesses import ProgramError, task_label
+from ofa_tui.program.ops import OPCODES, OPS, STATISTICS_TILE
+from ofa_tui.program.types import Buffer, ProgramSet, TaskProgram
 
 STORAGE = "storage"
 """Stands for the dtype in which the programs keep their matrices: the target's, or f4."""
@@ -92,14 +91,6 @@ OPERANDS: dict[str, str] = {
     "sample": "logits:f4[1,vocab]",
 }
 
-RELATIVES: dict[str, tuple[str, dict[str, str]]] = {
-    "adamw": ("p", {"p_next": "", "grad": ".grad", "m": ".m", "v": ".v"}),
-    "adamw_gain": ("p", {"p_next": "", "grad": ".grad", "dgain": ".dgain", "m": ".m", "v": ".v"}),
-    "matmul_dw_adamw": ("w", {"master": ".master", "m": ".m", "v": ".v", "stream": ".stream"}),
-    "embed_adamw": ("table", {"master": ".master", "m": ".m", "v": ".v"}),
-}
-"""Of opcodes that update a parameter: the operand that is the parameter, and those whose names follow from its name."""
-
 
 @dataclass(frozen=True)
 class Contract:
@@ -154,8 +145,7 @@ def _check_units(programs: ProgramSet, program: TaskProgram, task: int, bound: d
 
 
 def check_classes(programs: ProgramSet) -> None:
-    """Kinds, dtypes, layouts, and the names of what belongs to one parameter. Raises ProgramError."""
-    storage = {TARGETS[programs.target].storage, "f4"}
+    """Kinds, dtypes and layouts. Raises ProgramError."""
     for program in programs.programs.values():
         for task in _representatives(program):
             op, operands = _operands(programs, program, task)
@@ -164,80 +154,12 @@ def check_classes(programs: ProgramSet) -> None:
                 if buffer is None:
                     continue
                 cls = contract.cls
-                dtypes = storage if cls.dtype == STORAGE else {cls.dtype}
-                if (buffer.kind, buffer.layout) != (cls.kind, cls.layout) or buffer.dtype not in dtypes:
+                dtype = programs.storage if cls.dtype == STORAGE else cls.dtype
+                if (buffer.kind, buffer.layout, buffer.dtype) != (cls.kind, cls.layout, dtype):
                     raise ProgramError(
                         "class", f"{program.name}: operand {contract.name} of {label} is {buffer.name}, of kind "
                         f"{buffer.kind}, dtype {buffer.dtype} and layout {buffer.layout}; {op} needs {cls.kind}, "
-                        f"{' or '.join(sorted(dtypes))}, {cls.layout}", (label,))
-                if cls.dtype == STORAGE:
-                    storage = {buffer.dtype}
-            _check_relatives(programs, program, label, op, dict(operands))
-
-
-def _check_relatives(
-    programs: ProgramSet, program: TaskProgram, label: str, op: str, operands: dict[str, Buffer | None]
-) -> None:
-    if op not in RELATIVES:
-        return
-    of, endings = RELATIVES[op]
-    parameter = operands[of]
-    assert parameter is not None
-    if parameter.name not in programs.parameters:
-        raise ProgramError("class", f"{program.name}: {label} updates {parameter.name}, which is no parameter",
-                           (label,))
-    for name, ending in endings.items():
-        buffer = operands[name]
-        if buffer is not None and buffer.name != parameter.name + ending:
-            raise ProgramError("class", f"{program.name}: operand {name} of {label} is {buffer.name}; with the "
-                               f"parameter {parameter.name} it must be {parameter.name + ending}", (label,))
-
-
-def check_operations(programs: ProgramSet, program: TaskProgram, accesses: Accesses) -> None:
-    """Tasks that divide an output among them do the same with the same operands. Raises ProgramError."""
-    tasks = program.tasks
-    does = np.column_stack([tasks["opcode"], tasks["flags"] & ADAMW_DECAY, tasks["operands"]])
-    operation = np.unique(does, axis=0, return_inverse=True)[1].reshape(-1)
-    outputs: dict[tuple[View, bool], int] = {}
-    at = np.flatnonzero(accesses.writes)
-    for view, update, number in np.unique(
-        np.column_stack([accesses.view[at], accesses.reads[at], operation[accesses.task[at]]]), axis=0
-    ).tolist():
-        other = outputs.setdefault((programs.views[view], bool(update)), number)
-        if other != number:
-            one, two = (int(np.argmax(operation == known)) for known in sorted((other, number)))
-            labels = task_label(program, one), task_label(program, two)
-            raise ProgramError("operation", f"{program.name}: {labels[0]} and {labels[1]} write parts of "
-                               f"{describe_view(programs, programs.views[view])}, but "
-                               f"{_difference(programs, program, one, two)}", labels)
-
-
-def _difference(programs: ProgramSet, program: TaskProgram, one: int, two: int) -> str:
-    tasks = program.tasks
-    op, other = (OPS[int(tasks["opcode"][task])] for task in (one, two))
-    if op != other:
-        return f"one is a {op.name} and the other a {other.name}"
-    for access, indices in zip(op.accesses, tasks["operands"][[one, two]].T.tolist(), strict=False):
-        if indices[0] != indices[1]:
-            first, second = ("nothing" if index == abi.NONE_U16 else describe_view(programs, programs.views[index])
-                             for index in indices)
-            return f"operand {access.name} of the one is {first}, of the other {second}"
-    return "only one of them with weight decay"
-
-
-def check_parameters(programs: ProgramSet) -> None:
-    """The parameters are the weights, each once, and as many elements as the model has. Raises ProgramError."""
-    weights = {b.name for b in programs.buffers.values() if b.kind == "weight" and b.layout == "rows"}
-    streams = {b.name for b in programs.buffers.values() if b.kind == "weight" and b.layout != "rows"}
-    listed = set(programs.parameters)
-    wrong = sorted(listed ^ weights) or sorted(streams - {f"{name}.stream" for name in listed})
-    wrong = wrong or sorted({name for name in listed if programs.parameters.count(name) > 1})
-    if wrong:
-        raise ProgramError("parameters", f"{wrong[0]} is not both a weight and once in the list of parameters")
-    stored = sum(int(np.prod(programs.buffers[name].shape)) for name in listed)
-    if stored != programs.model.parameter_count():
-        raise ProgramError("parameters", f"the parameters have {stored:,} elements; a model of this shape has "
-                           f"{programs.model.parameter_count():,}")
+                        f"{dtype}, {cls.layout}", (label,))
 
 
 def _representatives(program: TaskProgram) -> list[int]:

@@ -56,6 +56,10 @@ class ProgramSet:
     model: ModelConfig
     train: TrainConfig
     target: str  # "host" or "sm90"
+    storage: str
+    """Dtype of matrices, a name in abi.DTYPES: the target's, or f4 for programs of any target that the host runs."""
+    games: int
+    """Doom games, numbered from 0."""
     buffers: dict[str, Buffer]
     views: list[View]  # the operand table, in order
     counters: list[str]  # a name for each counter

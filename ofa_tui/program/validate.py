@@ -20,7 +20,9 @@ What is shown for each program, for any number of blocks that claim its tasks in
 6. the pin protocol lets no step overwrite a pinned version (`pin_model`);
 7. where operands go through the copy engine, fences stand between it and ordinary accesses (`fences`); no task needs
    more shared memory than there is, or copies what the engine cannot (`resources`);
-8. doom plays each game once per iteration, one tic after the other.
+8. doom plays each game that the set declares once per iteration, one tic after the other;
+9. every program has the operations of the model that the set declares, with their operands by name, with weight decay
+   where a parameter decays, and no others (`meaning`). This is asked last: what is out of order is refused before.
 
 Assumed of the engine:
 
@@ -37,8 +39,7 @@ Assumed of the bodies:
 - an element of a message is read before the same task overwrites it;
 - packets that nobody rewrites for 2^32 / generations iterations are not looked for again.
 
-Not shown: that the tasks compute the model. All tasks that make a buffer do the same with the same operands
-(`operands`), but these may be other buffers of the same kind, shape and place in the order.
+Not shown: that a body computes what its opcode says.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ from ofa_tui.program.accesses import GAME_OP, Accesses, ProgramError, describe_a
 from ofa_tui.program.fences import check_fences
 from ofa_tui.program.hazards import check_buffers
 from ofa_tui.program.lanes import check_lanes
-from ofa_tui.program.operands import check_classes, check_extents, check_operations, check_parameters
+from ofa_tui.program.meaning import check_meaning
+from ofa_tui.program.operands import check_classes, check_extents
 from ofa_tui.program.ops import OPCODES, OPS
 from ofa_tui.program.order import Order
 from ofa_tui.program.pin_model import PinReport, check_pin_protocol, kernel_protocol
@@ -119,7 +121,7 @@ def validate(programs: ProgramSet) -> Report:
         _check_opcodes(programs.target, program)
         _check_claims(programs.target, program)
         if name == "doom":
-            _check_games(program)
+            _check_games(programs.games, program)
         order = orders[name] = Order(programs, program, accesses[name], max(1, iterations))
         pairs[name] = check_buffers(programs, order, accesses[name])
         check_extents(programs, program)
@@ -135,11 +137,9 @@ def validate(programs: ProgramSet) -> Report:
     _check_sharing(programs, accesses)
     _check_versions(programs, accesses)
     pins = [_prove_pins(copies) for copies in sorted({b.copies for b in programs.buffers.values() if b.copies > 1})]
-    check_parameters(programs)
     check_classes(programs)
-    for name, program in programs.programs.items():
-        check_operations(programs, program, accesses[name])
     fences, shared_bytes = check_fences(programs, accesses), check_resources(programs, accesses)
+    check_meaning(programs)
     return Report({
         name: ProgramReport(len(order.program.tasks), order.edges, order.messages, len(accesses[name].task),
                             pairs[name], fences[name], shared_bytes[name])
@@ -150,6 +150,9 @@ def validate(programs: ProgramSet) -> Report:
 def _check_tables(programs: ProgramSet) -> None:
     if programs.target not in TARGETS:
         raise ProgramError("table", f"the target {programs.target!r} is not among {', '.join(TARGETS)}")
+    if programs.storage not in ("f4", TARGETS[programs.target].storage):
+        raise ProgramError("table", f"matrices are stored as {programs.storage}; the target {programs.target} has "
+                           f"{TARGETS[programs.target].storage}, and the host's threads f4")
     if set(programs.programs) != set(abi.PROGRAMS):
         given, wanted = ", ".join(programs.programs), ", ".join(abi.PROGRAMS)
         raise ProgramError("table", f"the programs are {given}; there must be {wanted}")
@@ -171,6 +174,9 @@ def _check_tables(programs: ProgramSet) -> None:
         if not 0 <= view.rotation < buffer.copies:
             raise ProgramError("table", f"operand {view.buffer!r} has rotation {view.rotation} of {buffer.copies} "
                                "copies")
+        if buffer.kind != "message" and view.generation:
+            raise ProgramError("table", f"operand {view.buffer!r} has the generation {view.generation}, but is no "
+                               "message")
         if not 0 <= view.generation < buffer.generations:
             raise ProgramError("table", f"operand {view.buffer!r} is message {view.generation} of "
                                f"{buffer.generations}: two messages would share a tag")
@@ -231,25 +237,27 @@ def _check_opcodes(target: str, program: TaskProgram) -> None:
                                    f"where {other} is", (label, other))
 
 
-def _check_games(program: TaskProgram) -> None:
+def _check_games(games: int, program: TaskProgram) -> None:
     """Every task plays a game of its own, and all games are played."""
     tasks, labels = program.tasks, [task_label(program, task) for task in range(len(program.tasks))]
+    if not 0 <= games <= abi.MAX_GAMES:
+        raise ProgramError("game", f"doom: there are {games} games; there may be {abi.MAX_GAMES}")
     others = tasks["opcode"] != OPCODES[GAME_OP]
     if others.any():
         label = labels[int(np.argmax(others))]
         raise ProgramError("game", f"doom: {label} is no {GAME_OP}", (label,))
-    if len(tasks) > abi.MAX_GAMES:
-        label = labels[abi.MAX_GAMES]
-        raise ProgramError("game", f"doom: {label} is one game more than the {abi.MAX_GAMES} there may be", (label,))
     played: dict[int, str] = {}
     for label, game in zip(labels, tasks["tile"][:, 0].tolist(), strict=True):
-        if game >= len(tasks):
-            raise ProgramError("game", f"doom: {label} plays game {game}, though the {len(tasks)} games are numbered "
-                               "from 0", (label,))
+        if game >= games:
+            raise ProgramError("game", f"doom: {label} plays game {game}, though the {games} games are numbered from 0",
+                               (label,))
         if game in played:
             raise ProgramError("game", f"doom: {played[game]} and {label} both play game {game}",
                                (played[game], label))
         played[game] = label
+    for game in range(games):
+        if game not in played:
+            raise ProgramError("game", f"doom: no task plays game {game} of {games}")
 
 
 def _check_tics_apart(order: Order) -> None:

@@ -63,7 +63,8 @@ def test_names_of_numbers_agree() -> None:
     assert enumerators(BLOB, "NavKind") == {
         "NAV_OPEN": navigation.OPEN, "NAV_MOVES": navigation.MOVES, "NAV_TELEPORT": navigation.TELEPORT}
     assert list(enumerators(BLOB, "NavFlag").values()) == [
-        navigation.DROP, navigation.DAMAGE, navigation.DOOR, navigation.CROSSES]
+        navigation.DROP, navigation.DAMAGE, navigation.DOOR, navigation.CROSSES, navigation.TRAP, navigation.FROM_ABOVE]
+    assert enumerators(BLOB, "NavNodeFlag") == {"NAV_NARROW": navigation.NARROW}
     assert enumerators(BLOB, "NavUse") == {
         "NAV_BY_CROSSING": specials.USES["CROSS"], "NAV_BY_USING": specials.USES["SWITCH"],
         "NAV_BY_SHOOTING": specials.USES["SHOOT"]}

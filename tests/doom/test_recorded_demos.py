@@ -13,7 +13,7 @@ from ofa_tui.doom.lmp import Demo
 from ofa_tui.doom.players import BEHAVIOURS
 from ofa_tui.doom.wad import WadError
 
-TICS = 3000
+LENGTHS = (700, pytest.param(3500, marks=pytest.mark.slow))
 PLACES = {"freedoom1.wad": ("E1M2", "E2M1", "E3M3"), "freedoom2.wad": ("MAP02", "MAP11", "MAP15")}
 SCRIPTED = [name for name in BEHAVIOURS if name != "manual"]
 
@@ -25,14 +25,15 @@ def wad_for(name: str) -> packer.PackedWad:
         pytest.skip(str(error))
 
 
+@pytest.mark.parametrize("tics", LENGTHS)
 @pytest.mark.parametrize(("number", "behaviour"), list(enumerate(SCRIPTED)))
-def test_replays_to_the_identical_trace(number: int, behaviour: str, tmp_path: Path) -> None:
+def test_replays_to_the_identical_trace(number: int, behaviour: str, tics: int, tmp_path: Path) -> None:
     name = list(PLACES)[number % 2]
     wad = wad_for(name)
     episode, map_ = wad.episode_and_map(PLACES[name][number // 2 % 3])
     start = {"episode": episode, "map": map_, "skill": number % 5}
     game = library.TracedGame(wad.blob, behaviour=BEHAVIOURS.index(behaviour), seed=number, **start)
-    commands, rows, loads = game.play_scripted(TICS)
+    commands, rows, loads = game.play_scripted(tics)
     demo = Demo(commands, **start)
     recorded = trace.trace_of(demo, trace.Played(rows, loads, {}), wad.sha256)
     file = tmp_path / "run.lmp"

@@ -7,11 +7,8 @@ import functools
 import numpy as np
 import pytest
 
-from ofa_tui.doom import packer, players, search
+from ofa_tui.doom import library, packer, players, search
 from ofa_tui.doom.wad import WadError
-from tests.doom import sim_harness as harness
-
-pytestmark = pytest.mark.skipif(harness.compiler() is None, reason="no C++ compiler on PATH")
 
 MINUTE = 60 * 35
 
@@ -24,9 +21,9 @@ def blob(name: str) -> np.ndarray:
         pytest.skip(f"{name}.wad is not here")
 
 
-def new_game(wad: str, **settings: int) -> harness.Game:
-    game = harness.Game(blob(wad))
-    game.start(None, **settings)
+def new_game(wad: str, **settings: int) -> library.Game:
+    game = library.Game(blob(wad))
+    game.start(**settings)
     return game
 
 
@@ -56,10 +53,10 @@ def test_setting_the_active_behaviour_changes_nothing() -> None:
     game.play(MINUTE)
     state, seen = game.state.copy(), int(game.status()["sectors_seen"])
     explore, manual = (players.BEHAVIOURS.index(name) for name in ("explore", "manual"))
-    game.lib.set_behaviour(harness.pointer(game.state), explore)
+    game.set_behaviour(explore)
     assert np.array_equal(game.state, state)
     for behaviour in (manual, explore):
-        game.lib.set_behaviour(harness.pointer(game.state), behaviour)
+        game.set_behaviour(behaviour)
         game.play(1)
     assert int(game.status()["sectors_seen"]) >= seen > 1
 
@@ -81,11 +78,10 @@ def test_its_run_is_a_demo() -> None:
     assert not np.any(commands["buttons"] & 128)
     replay = new_game("freedoom2", seed=99)
     for command in commands:
-        every = np.zeros(4, harness.COMMAND)
+        every = np.zeros(4, library.COMMAND)
         every[0] = command
         replay.tic(every)
-    assert replay.hashes() == game.hashes()
-    assert {k: v.tolist() for k, v in replay.row().items()} == {k: v.tolist() for k, v in game.row().items()}
+    assert replay.row().tobytes() == game.row().tobytes()
 
 
 def test_the_game_goes_on_after_a_death() -> None:
@@ -101,14 +97,14 @@ def test_the_game_goes_on_after_a_death() -> None:
     assert int(game.status()["tic"]) == 6 * MINUTE
     for _ in range(4):
         game.play(35)
-    assert int(game.row()["leveltime"][0]) < 6 * MINUTE
+    assert int(game.row()["leveltime"]) < 6 * MINUTE
 
 
 def test_manual_is_the_persons_command() -> None:
     game = new_game("freedoom1", behaviour=players.BEHAVIOURS.index("manual"))
     assert not game.play(35)["forward"].any()
-    game.lib.set_keys(harness.pointer(game.state), 50, -24, 1 << 8, 1)
+    game.set_keys(50, -24, 1 << 8, 1)
     command = game.play(1)[0]
     assert (command["forward"], command["side"], command["turn"], command["buttons"]) == (50, -24, 256, 1)
-    game.lib.set_behaviour(harness.pointer(game.state), players.BEHAVIOURS.index("explore"))
+    game.set_behaviour(players.BEHAVIOURS.index("explore"))
     assert game.play(70)["forward"].any()

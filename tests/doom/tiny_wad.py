@@ -110,9 +110,9 @@ def lumps() -> list[Lump]:
 
 def build(parts: Iterable[Lump], kind: bytes = b"IWAD") -> bytes:
     """The file: header, lumps, directory."""
-    body, directory = b"", b""
     entries = list(parts)
+    directory, end = [], 12
     for name, data in entries:
-        directory += struct.pack("<ii8s", 12 + len(body), len(data), name8(name))
-        body += data
-    return kind + struct.pack("<ii", len(entries), 12 + len(body)) + body + directory
+        directory.append(struct.pack("<ii8s", end, len(data), name8(name)))
+        end += len(data)
+    return b"".join((kind, struct.pack("<ii", len(entries), end), *(data for _, data in entries), *directory))

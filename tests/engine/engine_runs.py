@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ofa_tui import abi
 from ofa_tui.data.tokenizers import ByteTokenizer
 from ofa_tui.doom import packer
 from ofa_tui.engine.config import DoomConfig, RunConfig
@@ -67,6 +68,19 @@ def wait_for(running: HostEngine, condition, timeout_s: float = 60.0) -> list[Sn
         time.sleep(0.005)
         snapshots.append(running.poll())
     return snapshots
+
+
+def pause(running: HostEngine) -> None:
+    """Pauses the run and returns once no block runs a task and none has finished any for a while."""
+    running.pause(True)
+    done = -1
+    while True:
+        sms = running.poll().sms
+        rests, now = bool((sms["phase"] != abi.PHASE_RUNNING).all()), int(sms["tasks_done"].sum())
+        if rests and now == done:
+            return
+        done = now
+        time.sleep(0.1)
 
 
 def finish(running: HostEngine) -> list[Snapshot]:

@@ -1,10 +1,11 @@
 """Doom beside training: pacing, pause, single tics, steering, whole frames."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from engine_runs import a_game, config, engine, wait_for
+from engine_runs import a_game, config, engine, pause, wait_for
 
 from ofa_tui import abi
 from ofa_tui.engine.protocol import Event
@@ -44,8 +45,7 @@ def test_paused_tics_pass_one_by_one(kernel, game):
     running = engine(kernel, config(steps=FOREVER, sms=(1, 0, 1), doom=game))
     running.start()
     wait_for(running, lambda s: bool(s.frames))
-    running.pause(True)
-    time.sleep(0.1)
+    pause(running)
     held = running.memory["telemetry"][0]["frames"][0]
     running.step_tics(3)
     give_up = time.monotonic() + 10
@@ -85,8 +85,6 @@ def test_steering_is_applied_at_its_tic_and_repeats(kernel, game):
 
 
 def test_games_play_side_by_side_and_do_not_change_training(kernel, game):
-    from dataclasses import replace
-
     alone = engine(kernel, config())
     alone.start()
     wait_for(alone, lambda s: s.state == "finished")
@@ -101,3 +99,17 @@ def test_games_play_side_by_side_and_do_not_change_training(kernel, game):
     running.stop()
     assert running.memory["losses"].tobytes() == alone.memory["losses"].tobytes()
     assert np.ptp(running.memory["telemetry"][0]["frames"][:3].astype(int)) <= 2
+
+
+def test_an_event_is_at_its_tic_although_another_game_looks_for_its_own(kernel, game):
+    """Who finds somebody at the events waits, instead of going on to the next tic without a look."""
+    event = Event("keys", "tic", 1, 1, (50, 0, 0, 0))
+    running = engine(kernel, config(steps=FOREVER, sms=(1, 0, 2), doom=replace(game, games=2), events=(event,)))
+    held = running.memory["queues"]["events_held"]
+    held[abi.DOOM] = 1
+    running.start()
+    time.sleep(0.3)
+    held[abi.DOOM] = 0
+    applied = [a for s in wait_for(running, lambda s: bool(s.applied)) for a in s.applied]
+    running.stop()
+    assert [a.at for a in applied] == [1]

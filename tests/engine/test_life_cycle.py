@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from engine_runs import TARGETS, config, engine, finish, wait_for
+from engine_runs import TARGETS, config, engine, finish, pause, wait_for
 
 from ofa_tui import abi
 from ofa_tui.engine.host import HostEngine
@@ -43,8 +43,7 @@ def test_pause_holds_training_and_serving_until_it_ends(kernel, target):
     running = engine(kernel, config(steps=FOREVER, sms=(2, 1, 0), deadline_s=0.15), target)
     running.start()
     wait_for(running, lambda s: s.steps_done >= 2 and s.tokens_served >= 2)
-    running.pause(True)
-    time.sleep(0.1)
+    pause(running)
     held = running.poll()
     time.sleep(0.4)
     later = running.poll()
@@ -106,8 +105,8 @@ def test_a_task_that_never_signals_is_reported(kernel, target):
     last = wait_for(running, lambda s: s.state == "aborted")[-1]
     assert counter in last.message and "deadline" in last.message
     assert sum(line.startswith("SM ") for line in last.message.splitlines()) == 3
-    assert not running.running or running.stop() is None
-    assert last.steps_done == 0
+    running.stop()
+    assert not running.running and last.steps_done == 0
 
 
 def test_an_unknown_opcode_is_reported(kernel):
@@ -125,8 +124,7 @@ def test_blocks_that_wait_sleep(kernel, target):
     running = engine(kernel, config(steps=FOREVER, sms=(2, 2, 0)), target)
     running.start()
     wait_for(running, lambda s: s.steps_done >= 1)
-    running.pause(True)
-    time.sleep(0.2)
+    pause(running)
     before = time.process_time()
     time.sleep(0.5)
     used = time.process_time() - before

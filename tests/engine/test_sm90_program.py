@@ -169,7 +169,7 @@ def test_who_serves_later_takes_the_first_seat(kernel):
 
 
 def test_a_message_that_never_comes_is_reported(kernel):
-    """The deadline names a task that reads it, and how much of the message was there."""
+    """The deadline names a task that reads it, the message, and how much of it was there."""
     run = small(sms=(1, 2, 0), steps=1, deadline_s=0.5)  # no second step, whose end would wait for the token's pin
     programs = compile_programs(run.model, run.train, games=0, target="sm90", storage="f4")
     decode = programs.programs["decode"]
@@ -179,7 +179,7 @@ def test_a_message_that_never_comes_is_reported(kernel):
     running.start()
     message = wait_for(running, lambda s: s.state == "aborted")[-1].message
     assert "layers.0.fc1" in message and "token 0" in message, message
-    assert "to reach 128 until the deadline; it stood at 32" in message, message
+    assert "message 1 of decode.x to reach 128 until the deadline; it stood at 32" in message, message
 
 
 # --- the kernel as a program of its own -------------------------------------------------------------------------------

@@ -446,6 +446,8 @@ class Run:
                         f"{self._origin(cell, right)}")
 
     def _wrong_input(self, move: Move, values: Values, expected: Values) -> str:
+        if len(values) != len(expected):
+            return f"{move} reads an operand of another shape"
         slot = next(i for i, (value, right) in enumerate(zip(values, expected, strict=True)) if value != right)
         cell = move.pattern.reads[slot - 2][0]
         return (f"{move} reads {self.layout.describe(cell)} and finds {self._origin(cell, values[slot])}, not "

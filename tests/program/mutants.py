@@ -39,7 +39,9 @@ from tests.program.editing import (
     waits_of,
     writes_for,
 )
+from tests.program.other_models import another_model
 from tests.program.random_edits import random_edits
+from tests.program.table_edits import table_edits
 
 OPENS_TRAINING = ("step_begin", "sweep_begin")
 """They also wait for what the schedule says, so that the waits of theirs can be dispensed with."""
@@ -593,7 +595,9 @@ CLASSES: dict[str, MutantClass] = {
     "message of another generation": MutantClass(message_of_another_generation, ("sm90",), layers=2),
     "merged generations": MutantClass(merged_generations, ("sm90",), layers=2),
     "dropped message": MutantClass(dropped_message, ("sm90",)),
+    "another model": MutantClass(another_model, layers=2),
     "random edits": MutantClass(random_edits, harmful=False),
+    "table edits": MutantClass(table_edits, layers=2, harmful=False),
 }
 
 

@@ -15,6 +15,8 @@ from tests.program.mutants import CLASSES, Mutant, make_mutant
 from tests.program.shapes import smallest_programs
 from tests.program.truth import Reference
 
+MEANING = "operation"
+"""The check that comes last, and knows only names."""
 SHOWN_AT_LEAST = 0.9
 """Of a class's mutants that the oracle has to show wrong, else the class does not count."""
 
@@ -31,6 +33,9 @@ class Score:
     accepted: int = 0
     wrongly_accepted: list[str] = field(default_factory=list)
     """Accepted by the validator though shown wrong, by wrong order or by another meaning: none is excused."""
+    order_not_seen: list[str] = field(default_factory=list)
+    """Refused by nothing but the names of its operands, though some interleaving differs from its own tasks one after
+    the other: the checks of order must see that by themselves."""
     not_shown: list[str] = field(default_factory=list)
     """Refused by the validator though nothing was found."""
     checks: Counter[str] = field(default_factory=Counter)
@@ -57,6 +62,8 @@ def try_mutants(name: str, target: str, seeds: Iterable[int], progress: Callable
         if refusal is None and fault is not None:
             kind = " (right in any order, but another program)" if right_in_itself(mutant, seed) else ""
             score.wrongly_accepted.append(f"seed {seed}, {mutant.what}: {fault}{kind}")
+        if refusal is not None and refusal.check == MEANING and not right_in_itself(mutant, seed):
+            score.order_not_seen.append(f"seed {seed}, {mutant.what}: {refusal}")
         if refusal is not None and fault is None:
             score.not_shown.append(f"seed {seed}, {mutant.what}: {refusal}")
         progress()

@@ -37,6 +37,11 @@ void game_start(Game* g, const WadBlob* wad, const NewGame* settings) { doom_sta
 void game_begin_again(Game* g, const WadBlob* wad, int episode, int map) { begin_game(*g, *wad, episode, map); }
 void game_tic(Game* g, const WadBlob* wad, const TicCommand* commands) { doom_tic(*g, *wad, commands); }
 
+// commands [tics][MAX_PLAYERS]
+void game_run(Game* g, const WadBlob* wad, const TicCommand* commands, int tics) {
+    for (int i = 0; i < tics; ++i) doom_tic(*g, *wad, commands + i * MAX_PLAYERS);
+}
+
 // The scripted player plays; commands [tics] receives what it did.
 void game_play(Game* g, const WadBlob* wad, int tics, TicCommand* commands) {
     for (int i = 0; i < tics; ++i) {

@@ -5,37 +5,67 @@
 
 namespace doom {
 
-constexpr int TURN_LIMIT = 10 << 8;       // a tenth of a quarter turn and a bit, per tic
+constexpr int TURN_LIMIT = 22 << 8;       // a sixth of a quarter turn, per tic
 constexpr int RUN_FORWARD = 50, RUN_SIDE = 40;
-constexpr Fixed RUN_SPEED = 13 * UNIT;
+constexpr Fixed RUN_SPEED = 16 * UNIT;
+
+// What the player wants to do in a tic: a velocity for the legs, a direction for the eyes, buttons for the hands.
+struct Intent {
+    Fixed vx, vy;
+    Angle face;
+    uint8_t buttons;
+    uint8_t moving;             // means to get on: standing still would be a failure
+    uint8_t busy;               // the eyes are needed: no looking elsewhere
+};
 
 OFA_FUNCTION int limit(int value, int most) { return value > most ? most : value < -most ? -most : value; }
 
-// Turns towards an angle in steps of 1/256 of a circle. Returns what is left of the turn.
-OFA_FUNCTION int32_t turn_towards(TicCommand& c, Angle now, Angle wish) {
-    const int32_t difference = int32_t(wish - now);
-    c.turn = int16_t(limit(((difference >> 16) + 128) & ~255, TURN_LIMIT));
-    return difference;
+OFA_FUNCTION Intent stand_still(const Mobj& m) { return {0, 0, m.angle, 0, 0, 0}; }
+
+OFA_FUNCTION Angle angle_towards(const WorldBase& w, const Mobj& m, Fixed x, Fixed y) {
+    return angle_to(w, m.x, m.y, x, y);
 }
 
-// Accelerates towards a velocity; what the legs do is relative to where the body will look after this command's turn.
-OFA_FUNCTION void move_with_velocity(const WorldBase& w, TicCommand& c, const Mobj& m, Fixed vx, Fixed vy) {
+OFA_FUNCTION Fixed distance_from(const Mobj& m, Fixed x, Fixed y) {
+    return approximate_distance(wrap_sub(x, m.x), wrap_sub(y, m.y));
+}
+
+OFA_FUNCTION void move_along(const WorldBase& w, Intent& in, Angle angle, Fixed speed) {
+    in.vx = fixed_mul(speed, cosine_of(w, angle));
+    in.vy = fixed_mul(speed, sine_of(w, angle));
+}
+
+// Runs towards a point, slower near it.
+OFA_FUNCTION void run_to(const WorldBase& w, Intent& in, const Mobj& m, Fixed x, Fixed y) {
+    const Fixed speed = distance_from(m, x, y) / 5 + UNIT;
+    move_along(w, in, angle_towards(w, m, x, y), speed > RUN_SPEED ? RUN_SPEED : speed);
+}
+
+OFA_FUNCTION void face(const WorldBase& w, Intent& in, const Mobj& m, Fixed x, Fixed y) {
+    in.face = angle_towards(w, m, x, y);
+}
+
+OFA_FUNCTION bool is_within(Angle a, Angle b, int32_t arc) {
+    const int32_t left = int32_t(a - b);
+    return left > -arc && left < arc;
+}
+
+OFA_FUNCTION bool is_facing(const Mobj& m, Angle wish, int32_t arc) { return is_within(wish, m.angle, arc); }
+
+// The command for an intent. Turns go in steps of 1/256 of a circle, as a demo stores them; what the legs do is relative
+// to where the body will look after this command's turn.
+OFA_FUNCTION TicCommand command_for(const WorldBase& w, const Mobj& m, const Intent& in) {
+    TicCommand c = {};
+    const int32_t difference = int32_t(in.face - m.angle);
+    c.turn = int16_t(limit(((difference >> 16) + 128) & ~255, TURN_LIMIT));
     const Angle facing = m.angle + (Angle(uint16_t(c.turn)) << 16);
-    const Fixed ax = vx - m.momx, ay = vy - m.momy;
+    const Fixed ax = in.vx - m.momx, ay = in.vy - m.momy;
     const Fixed along = fixed_mul(ax, cosine_of(w, facing)) + fixed_mul(ay, sine_of(w, facing));
     const Fixed right = fixed_mul(ax, sine_of(w, facing)) - fixed_mul(ay, cosine_of(w, facing));
     c.forward = int8_t(limit(along / 2048, RUN_FORWARD));
     c.side = int8_t(limit(right / 2048, RUN_SIDE));
+    c.buttons = in.buttons;
+    return c;
 }
-
-// Runs towards a point, slower near it.
-OFA_FUNCTION void run_to(const WorldBase& w, TicCommand& c, const Mobj& m, Fixed x, Fixed y) {
-    const Angle angle = angle_to(w, m.x, m.y, x, y);
-    Fixed speed = approximate_distance(x - m.x, y - m.y) / 5 + UNIT;
-    if (speed > RUN_SPEED) speed = RUN_SPEED;
-    move_with_velocity(w, c, m, fixed_mul(speed, cosine_of(w, angle)), fixed_mul(speed, sine_of(w, angle)));
-}
-
-OFA_FUNCTION void stand(const WorldBase& w, TicCommand& c, const Mobj& m) { move_with_velocity(w, c, m, 0, 0); }
 
 }  // namespace doom

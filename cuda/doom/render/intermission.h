@@ -6,7 +6,7 @@
 namespace doom {
 namespace render {
 
-constexpr int MAP_LEVELS = 9, MAP_EPISODES = 3;
+constexpr int MAP_LEVELS = 9, MAP_EPISODES = 3, NAMED_EPISODES = 4;
 constexpr int MAX_DIGITS = 5;
 constexpr int TITLE_Y = 2, SCORES_X = 50, SCORES_Y = 50, TIME_X = 16, TIME_Y = 168;
 constexpr int PLAYER_COLUMN = 64, PLAYER_ROW = 33, PLAYER_SCORE_Y = 10, MINUS_WIDTH = 8;
@@ -75,8 +75,11 @@ OFA_FUNCTION void place_map(RenderScratch& s, const Game& game, const WadBlob& w
     }
 }
 
+// Picture of a level's name; maps that no original has are without one.
 OFA_INLINE int level_name(const Game& game, int map) {
-    return GRAPHIC_WILV + (game.commercial ? map - 1 : (game.intermission.episode - 1) * MAP_LEVELS + map - 1);
+    const int number = game.commercial ? map : (game.intermission.episode - 1) * MAP_LEVELS + map;
+    const int names = game.commercial ? 32 : NAMED_EPISODES * MAP_LEVELS;
+    return number <= names ? GRAPHIC_WILV + number - 1 : NO_GRAPHIC;
 }
 
 // A line of the title, centred; returns where the next one goes. Lines are spaced by the height of the level's name.

@@ -88,7 +88,7 @@ OFA_FUNCTION void clip_sprite(RenderScratch& s, const Game& game, const WadBlob&
         const MapVertex& b = v.vertices[seg.v2];
         if (max(d.scale_first, d.scale_last) < sprite.scale ||
             (min(d.scale_first, d.scale_last) < sprite.scale &&
-             is_right_of(sprite.x, sprite.y, a.x, a.y, b.x - a.x, b.y - a.y))) {
+             is_right_of(sprite.x, sprite.y, a.x, a.y, wrap_sub(b.x, a.x), wrap_sub(b.y, a.y)))) {
             if (draw_behind && d.masked_columns != NONE) draw_masked_texture(s, game, wad, frame, d, from, to);
             continue;
         }

@@ -6,16 +6,23 @@
 namespace doom {
 namespace render {
 
+constexpr int NO_GRAPHIC = -1;
+
+// Number of the patch of GRAPHIC_..., -1 where there is none.
+OFA_INLINE int32_t patch_of_graphic(const WadBlob& wad, int graphic) {
+    return graphic == NO_GRAPHIC ? -1 : at(wad, wad.graphics)[graphic];
+}
+
 // Puts picture GRAPHIC_... with its origin at (x, y). What the WAD lacks is left out.
 OFA_INLINE void place(RenderScratch& s, const WadBlob& wad, int graphic, int x, int y) {
-    const int32_t patch = at(wad, wad.graphics)[graphic];
+    const int32_t patch = patch_of_graphic(wad, graphic);
     if (patch < 0 || s.n_patches == MAX_PATCHES) return;
     s.patches[s.n_patches++] = {int16_t(patch), int16_t(x), int16_t(y), 0, 0, SCREEN_WIDTH - 1,
                                 SCREEN_HEIGHT - 1};
 }
 
 OFA_INLINE const Patch* graphic_patch(const WadBlob& wad, int graphic) {
-    const int32_t patch = at(wad, wad.graphics)[graphic];
+    const int32_t patch = patch_of_graphic(wad, graphic);
     return patch < 0 ? nullptr : &at(wad, wad.patches)[patch];
 }
 

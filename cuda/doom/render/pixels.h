@@ -32,6 +32,9 @@ OFA_INLINE void draw_column(uint8_t* frame, const WadBlob& wad, const uint8_t* c
     }
 }
 
+// A post and what rounding adds; a wrapped position must not leave the picture (blob.h pads it for that).
+constexpr int LONGEST_POST = 255 + 16;
+
 // Player colours: the green range of the palette becomes grey, brown or red.
 OFA_INLINE uint8_t translate(int translation, uint8_t color) {
     if (color < 0x70 || color > 0x7f) return color;
@@ -46,7 +49,7 @@ OFA_INLINE void draw_translated_column(uint8_t* frame, const WadBlob& wad, const
     uint8_t* pixel = frame + c.first * SCREEN_WIDTH + c.x;
     Fixed fraction = c.fraction;
     for (int n = c.last - c.first + 1; n > 0; --n) {
-        *pixel = map[translate(translation, source[fraction >> FIXED_BITS])];
+        *pixel = map[translate(translation, source[clamp(fraction >> FIXED_BITS, -3, LONGEST_POST)])];
         pixel += SCREEN_WIDTH;
         fraction = wrap_add(fraction, c.step);
     }

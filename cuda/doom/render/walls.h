@@ -100,7 +100,7 @@ OFA_INLINE OpenRows open_column(RenderScratch& s, const WallPiece& p, int x) {
     OpenRows r;
     r.above = s.ceiling_clip[x];
     r.below = s.floor_clip[x];
-    r.top = max((p.top + ROW_ONE - 1) >> ROW_BITS, r.above + 1);
+    r.top = max(wrap_add(p.top, ROW_ONE - 1) >> ROW_BITS, r.above + 1);
     r.bottom = min(p.bottom >> ROW_BITS, r.below - 1);
     int marked_to = -1;
     if (p.mark_ceiling) {
@@ -132,7 +132,7 @@ OFA_INLINE void draw_open_column(RenderScratch& s, const WadBlob& wad, uint8_t* 
     int ceiling_clip = r.above;
     if (p.upper || p.mark_ceiling) ceiling_clip = upper ? upper_end : min(r.top - 1, VIEW_HEIGHT);
 
-    const int lower_start = max((p.low + ROW_ONE - 1) >> ROW_BITS, ceiling_clip + 1);
+    const int lower_start = max(wrap_add(p.low, ROW_ONE - 1) >> ROW_BITS, ceiling_clip + 1);
     const bool lower = p.lower && lower_start <= r.bottom;
     int floor_clip = r.below;
     if (p.lower || p.mark_floor) floor_clip = lower ? lower_start : max(r.bottom + 1, -1);
@@ -307,6 +307,9 @@ OFA_NOINLINE void draw_wall(RenderScratch& s, Game& game, const WadBlob& wad, ui
         if (low >> 4 > bottom >> 4) project_edge(p, low, p.low, p.low_step);
     }
 
+    // Without an area to mark: the subsector's sector, by its first seg, is not the one that this seg faces.
+    if (s.ceiling_plane == NONE) p.mark_ceiling = false;
+    if (s.floor_plane == NONE) p.mark_floor = false;
     if (p.mark_ceiling) s.ceiling_plane = extend_plane(s, s.ceiling_plane, first, last);
     if (p.mark_floor) s.floor_plane = extend_plane(s, s.floor_plane, first, last);
 

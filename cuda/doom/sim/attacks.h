@@ -54,9 +54,9 @@ OFA_FUNCTION void fire_tracer(W& w, int index) {
     Mobj& m = g.mobjs[index];
     if (m.target == NONE) return;
     face_target(w, index);
-    m.z += 16 * UNIT;
+    m.z = wrap_add(m.z, 16 * UNIT);
     const int missile = spawn_missile(w, index, m.target, THING_TRACER);
-    m.z -= 16 * UNIT;
+    m.z = wrap_sub(m.z, 16 * UNIT);
     Mobj& t = g.mobjs[missile];
     t.x = wrap_add(t.x, t.momx);
     t.y = wrap_add(t.y, t.momy);
@@ -88,7 +88,7 @@ OFA_FUNCTION void steer_tracer(W& w, int index) {
     m.momx = fixed_mul(speed, cosine_of(w, m.angle));
     m.momy = fixed_mul(speed, sine_of(w, m.angle));
     const Fixed slope = climb(m, target, wrap_sub(wrap_add(target.z, 40 * UNIT), m.z), speed);
-    m.momz += slope < m.momz ? -UNIT / 8 : UNIT / 8;
+    m.momz = wrap_add(m.momz, slope < m.momz ? -UNIT / 8 : UNIT / 8);
 }
 
 // --- mancubus ------------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ OFA_FUNCTION void spit_lost_soul(W& w, int index, Angle angle) {
     const Fixed ahead = 4 * UNIT + 3 * (type_of(w, m).radius + w.types[THING_LOST_SOUL].radius) / 2;
     const Fixed x = wrap_add(m.x, fixed_mul(ahead, cosine_of(w, angle)));
     const Fixed y = wrap_add(m.y, fixed_mul(ahead, sine_of(w, angle)));
-    const int soul = spawn_mobj(w, x, y, m.z + 8 * UNIT, THING_LOST_SOUL);
+    const int soul = spawn_mobj(w, x, y, wrap_add(m.z, 8 * UNIT), THING_LOST_SOUL);
     Mobj& s = g.mobjs[soul];
     if (!try_move(w, soul, s.x, s.y)) {
         damage_mobj(w, soul, index, index, 10000);

@@ -112,10 +112,11 @@ OFA_FUNCTION void intercept_line(WorldBase& w, const DivLine& path, int line) {
 OFA_FUNCTION void intercept_thing(WorldBase& w, const DivLine& path, int thing) {
     const Mobj& m = w.g.mobjs[thing];
     const bool rising = (path.dx ^ path.dy) > 0;
-    const Fixed x1 = m.x - m.radius, x2 = m.x + m.radius;
-    const Fixed y1 = rising ? m.y + m.radius : m.y - m.radius, y2 = rising ? m.y - m.radius : m.y + m.radius;
-    if (side_of_div_line(x1, y1, path) == side_of_div_line(x2, y2, path)) return;
-    const Fixed fraction = intercept_fraction(path, {x1, y1, x2 - x1, y2 - y1});
+    const Fixed left = wrap_sub(m.x, m.radius), right = wrap_add(m.x, m.radius);
+    const Fixed low = wrap_sub(m.y, m.radius), high = wrap_add(m.y, m.radius);
+    const Fixed y1 = rising ? high : low, y2 = rising ? low : high;
+    if (side_of_div_line(left, y1, path) == side_of_div_line(right, y2, path)) return;
+    const Fixed fraction = intercept_fraction(path, {left, y1, wrap_sub(right, left), wrap_sub(y2, y1)});
     if (fraction >= 0) add_intercept(w.g, fraction, NONE, thing);
 }
 

@@ -88,7 +88,8 @@ template <class W>
 OFA_FUNCTION void brain_scream(W& w, int index) {
     start_sound_everywhere(w, SOUND_BOSDTH);
     const Mobj& m = w.g.mobjs[index];
-    for (Fixed x = m.x - 196 * UNIT; x < m.x + 320 * UNIT; x += 8 * UNIT) brain_explosion(w, x, m.y - 320 * UNIT);
+    const Fixed y = wrap_sub(m.y, 320 * UNIT);
+    for (int x = -196; x < 320; x += 8) brain_explosion(w, wrap_add(m.x, x * UNIT), y);
 }
 
 template <class W>

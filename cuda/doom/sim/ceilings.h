@@ -29,7 +29,7 @@ OFA_FUNCTION void start_ceiling(WorldBase& w, int sector, int type) {
         c.crush = 1;
         c.high = s.ceiling_height;
     }
-    if (type != CEILING_LOWER_TO_FLOOR) c.low += 8 * UNIT;
+    if (type != CEILING_LOWER_TO_FLOOR) c.low = wrap_add(c.low, 8 * UNIT);
 }
 
 OFA_FUNCTION bool start_ceilings(WorldBase& w, int line, int type) {

@@ -18,9 +18,10 @@ OFA_FUNCTION Fixed magnitude(Fixed a) { return a < 0 ? wrap_sub(0, a) : a; }
 
 OFA_FUNCTION Fixed fixed_mul(Fixed a, Fixed b) { return Fixed((int64_t(a) * b) >> 16); }
 
-// Truncates towards zero; a quotient out of range becomes the largest or the smallest number.
+// Truncates towards zero; a quotient out of range becomes the largest or the smallest number. (The smallest number is
+// its own magnitude, so that it passes the test of the range even over zero.)
 OFA_FUNCTION Fixed fixed_div(Fixed a, Fixed b) {
-    if ((magnitude(a) >> 14) >= magnitude(b)) return (a ^ b) < 0 ? FIXED_MIN : FIXED_MAX;
+    if ((magnitude(a) >> 14) >= magnitude(b) || b == 0) return (a ^ b) < 0 ? FIXED_MIN : FIXED_MAX;
     return Fixed(int64_t(a) * UNIT / b);
 }
 

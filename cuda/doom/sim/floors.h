@@ -41,7 +41,9 @@ OFA_FUNCTION void copy_level_neighbour(const WorldBase& w, int sector, Mover& f)
         const int line = sector_line(w, sector, i);
         if (!(w.g.lines[line].flags & LINE_TWO_SIDED)) continue;
         const MapLine& l = w.lines[line];
-        bound = l.sector[0] == sector ? l.sector[1] : l.sector[0];
+        const int across = l.sector[0] == sector ? l.sector[1] : l.sector[0];
+        if (across < 0) continue;
+        bound = across;
         if (w.g.sectors[bound].floor_height == f.high) {
             f.texture = w.g.sectors[bound].floor_flat;
             f.new_special = w.g.sectors[bound].special;
@@ -63,7 +65,7 @@ OFA_FUNCTION void start_floor(WorldBase& w, int line, int sector, int type) {
             break;
         case FLOOR_TURBO_LOWER: {
             Mover& f = start_floor_mover(w, sector, type, -1, FLOOR_SPEED * 4, highest_floor_around(w, sector));
-            if (f.high != floor) f.high += 8 * UNIT;
+            if (f.high != floor) f.high = wrap_add(f.high, 8 * UNIT);
             break;
         }
         case FLOOR_RAISE:
@@ -71,7 +73,7 @@ OFA_FUNCTION void start_floor(WorldBase& w, int line, int sector, int type) {
             Mover& f = start_floor_mover(w, sector, type, 1, FLOOR_SPEED, lowest_ceiling_around(w, sector));
             f.crush = type == FLOOR_RAISE_CRUSH;
             if (f.high > s.ceiling_height) f.high = s.ceiling_height;
-            if (f.crush) f.high -= 8 * UNIT;
+            if (f.crush) f.high = wrap_sub(f.high, 8 * UNIT);
             break;
         }
         case FLOOR_RAISE_TURBO:
@@ -81,13 +83,13 @@ OFA_FUNCTION void start_floor(WorldBase& w, int line, int sector, int type) {
             start_floor_mover(w, sector, type, 1, FLOOR_SPEED, next_higher_floor(w, sector, floor));
             break;
         case FLOOR_RAISE_24:
-            start_floor_mover(w, sector, type, 1, FLOOR_SPEED, floor + 24 * UNIT);
+            start_floor_mover(w, sector, type, 1, FLOOR_SPEED, wrap_add(floor, 24 * UNIT));
             break;
         case FLOOR_RAISE_512:
-            start_floor_mover(w, sector, type, 1, FLOOR_SPEED, floor + 512 * UNIT);
+            start_floor_mover(w, sector, type, 1, FLOOR_SPEED, wrap_add(floor, 512 * UNIT));
             break;
         case FLOOR_RAISE_24_AND_CHANGE:
-            start_floor_mover(w, sector, type, 1, FLOOR_SPEED, floor + 24 * UNIT);
+            start_floor_mover(w, sector, type, 1, FLOOR_SPEED, wrap_add(floor, 24 * UNIT));
             s.floor_flat = front.floor_flat;
             s.special = front.special;
             break;
@@ -117,7 +119,7 @@ OFA_FUNCTION bool start_stairs(WorldBase& w, int line, bool turbo) {
     while ((sector = next_tagged_sector(w, g.lines[line].tag, sector)) != NONE) {
         if (g.sectors[sector].mover != NONE) continue;
         any = true;
-        Fixed height = g.sectors[sector].floor_height + step;
+        Fixed height = wrap_add(g.sectors[sector].floor_height, step);
         const int flat = g.sectors[sector].floor_flat;
         start_floor_mover(w, sector, FLOOR_LOWER, 1, speed, height).crush = CRUSH_LIKE_STAIRS;
         bool more = true;
@@ -128,7 +130,7 @@ OFA_FUNCTION bool start_stairs(WorldBase& w, int line, bool turbo) {
                 if (!(g.lines[l].flags & LINE_TWO_SIDED) || w.lines[l].sector[0] != sector) continue;
                 const int next = w.lines[l].sector[1];
                 if (next < 0 || g.sectors[next].floor_flat != flat) continue;
-                height += step;
+                height = wrap_add(height, step);
                 if (g.sectors[next].mover != NONE) continue;
                 sector = next;
                 start_floor_mover(w, sector, FLOOR_LOWER, 1, speed, height).crush = CRUSH_LIKE_STAIRS;

@@ -70,7 +70,8 @@ OFA_FUNCTION bool start_is_free(W& w, int number, const SpawnPoint& start) {
     ++g.corpse_count;
     const Angle angle = ANGLE_45 * Angle(start.angle / 45);
     const Fixed floor = g.sectors[w.subsectors[subsector_at(w, x, y)].sector].floor_height;
-    const int fog = spawn_mobj(w, x + 20 * cosine_of(w, angle), y + 20 * sine_of(w, angle), floor, THING_TELEPORT_FOG);
+    const int fog = spawn_mobj(w, wrap_add(x, 20 * cosine_of(w, angle)), wrap_add(y, 20 * sine_of(w, angle)), floor,
+                               THING_TELEPORT_FOG);
     if (g.players[g.viewed].view_z != 1) start_sound(w, fog, SOUND_TELEPT);   // 1: before the level's first tic
     return true;
 }

@@ -12,8 +12,9 @@ OFA_FUNCTION int par_seconds(const Game& g, int map) {
                                    360, 240, 30, 170, 90, 45, 90, 150, 90, 90, 165, 30, 135};
     OFA_TABLE int16_t doom2[32] = {30, 90, 120, 120, 90, 150, 120, 120, 270, 90, 210, 150, 150, 150, 210, 150,
                                    420, 150, 210, 150, 240, 150, 180, 150, 150, 300, 330, 420, 300, 180, 120, 30};
+    if (map > (g.commercial ? 32 : 9)) return 0;   // a map that no original has
     if (g.commercial) return doom2[map - 1];
-    // The fourth episode has none; the original reads on into the next table.
+    // Later episodes have none; the original reads on into the next table.
     return g.episode <= 3 ? doom1[(g.episode - 1) * 9 + map - 1] : doom2[map];
 }
 

@@ -52,12 +52,25 @@ OFA_NOINLINE bool set_state(W& w, int index, int state) {
     return true;
 }
 
-// A new object in its first state, whose action does not run. `z` may be ON_FLOOR or ON_CEILING.
+// The slot of the last object that is no player, taken away from the level.
+OFA_FUNCTION int vacate_mobj(WorldBase& w) {
+    Game& g = w.g;
+    int slot = MAX_MOBJS - 1;
+    while (slot > 0 && g.mobjs[slot].player != NONE) --slot;
+    if (!is_removed(g, slot)) unlink_position(w, slot);
+    unlink_thinker(g, slot);
+    return slot;
+}
+
+// A new object in its first state, whose action does not run. A full pool gives one up: the game goes on. `z` may be ON_FLOOR or ON_CEILING.
 OFA_FUNCTION int spawn_mobj(WorldBase& w, Fixed x, Fixed y, Fixed z, int type) {
     Game& g = w.g;
     const ThingType& t = w.types[type];
-    const int index = new_mobj(g);
+    int index = free_slot(g, 0, MAX_MOBJS, g.mobj_hint);
+    if (index == NONE) index = vacate_mobj(w);
+    append_thinker(g, index, THINKER_MOBJ);
     Mobj& m = g.mobjs[index];
+    memset(&m, 0, sizeof m);
     m.type = int16_t(type);
     m.x = x;
     m.y = y;
@@ -115,13 +128,13 @@ OFA_FUNCTION void move_horizontally(W& w, int index) {
     do {
         Fixed to_x, to_y;
         if (left_x > MAX_MOVE / 2 || left_y > MAX_MOVE / 2) {
-            to_x = m.x + left_x / 2;
-            to_y = m.y + left_y / 2;
+            to_x = wrap_add(m.x, left_x / 2);
+            to_y = wrap_add(m.y, left_y / 2);
             left_x >>= 1;
             left_y >>= 1;
         } else {
-            to_x = m.x + left_x;
-            to_y = m.y + left_y;
+            to_x = wrap_add(m.x, left_x);
+            to_y = wrap_add(m.y, left_y);
             left_x = left_y = 0;
         }
         if (!try_move(w, index, to_x, to_y)) {
@@ -165,19 +178,19 @@ OFA_FUNCTION void move_vertically(W& w, int index) {
     Mobj& m = g.mobjs[index];
     if (m.player != NONE && m.z < m.floorz) {
         Player& p = g.players[m.player];
-        p.view_height -= m.floorz - m.z;
-        p.delta_view_height = (VIEW_HEIGHT - p.view_height) >> 3;
+        p.view_height = wrap_sub(p.view_height, wrap_sub(m.floorz, m.z));
+        p.delta_view_height = wrap_sub(VIEW_HEIGHT, p.view_height) >> 3;
     }
     m.z = wrap_add(m.z, m.momz);
     if ((m.flags & MF_FLOAT) && m.target != NONE && !(m.flags & (MF_SKULLFLY | MF_INFLOAT))) {
         const Mobj& target = g.mobjs[m.target];
         const Fixed distance = approximate_distance(wrap_sub(m.x, target.x), wrap_sub(m.y, target.y));
         const Fixed delta = wrap_sub(wrap_add(target.z, m.height >> 1), m.z);
-        if (delta < 0 && distance < wrap_sub(0, wrap_mul(delta, 3))) m.z -= FLOAT_SPEED;
-        else if (delta > 0 && distance < wrap_mul(delta, 3)) m.z += FLOAT_SPEED;
+        if (delta < 0 && distance < wrap_sub(0, wrap_mul(delta, 3))) m.z = wrap_sub(m.z, FLOAT_SPEED);
+        else if (delta > 0 && distance < wrap_mul(delta, 3)) m.z = wrap_add(m.z, FLOAT_SPEED);
     }
     if (m.z <= m.floorz) {
-        if ((m.flags & MF_SKULLFLY) && w.wad.rules == RULES_ULTIMATE) m.momz = -m.momz;
+        if ((m.flags & MF_SKULLFLY) && w.wad.rules == RULES_ULTIMATE) m.momz = wrap_sub(0, m.momz);
         if (m.momz < 0) {
             if (m.player != NONE && m.momz < -GRAVITY * 8) {
                 g.players[m.player].delta_view_height = m.momz >> 3;
@@ -191,12 +204,12 @@ OFA_FUNCTION void move_vertically(W& w, int index) {
             return;
         }
     } else if (!(m.flags & MF_NOGRAVITY)) {
-        m.momz = m.momz == 0 ? -GRAVITY * 2 : m.momz - GRAVITY;
+        m.momz = m.momz == 0 ? -GRAVITY * 2 : wrap_sub(m.momz, GRAVITY);
     }
     if (wrap_add(m.z, m.height) > m.ceilingz) {
         if (m.momz > 0) m.momz = 0;
         m.z = wrap_sub(m.ceilingz, m.height);
-        if (m.flags & MF_SKULLFLY) m.momz = -m.momz;
+        if (m.flags & MF_SKULLFLY) m.momz = wrap_sub(0, m.momz);
         if ((m.flags & MF_MISSILE) && !(m.flags & MF_NOCLIP)) explode_missile(w, index);
     }
 }

@@ -49,8 +49,8 @@ OFA_FUNCTION bool wants_to_fire(WorldBase& w, int index) {
         return true;
     }
     if (m.reactiontime) return false;
-    Fixed reach = distance_to_target(w.g, m) - 64 * UNIT;
-    if (!type_of(w, m).melee_state) reach -= 128 * UNIT;
+    Fixed reach = wrap_sub(distance_to_target(w.g, m), 64 * UNIT);
+    if (!type_of(w, m).melee_state) reach = wrap_sub(reach, 128 * UNIT);
     int distance = reach >> 16;
     if (m.type == THING_ARCH_VILE && distance > 14 * 64) return false;
     if (m.type == THING_REVENANT) {
@@ -79,7 +79,7 @@ OFA_FUNCTION bool walk(W& w, int index) {
         return true;
     }
     if ((m.flags & MF_FLOAT) && c.float_ok) {
-        m.z += m.z < c.floor_z ? FLOAT_SPEED : -FLOAT_SPEED;
+        m.z = wrap_add(m.z, m.z < c.floor_z ? FLOAT_SPEED : -FLOAT_SPEED);
         m.flags |= MF_INFLOAT;
         return true;
     }

@@ -28,7 +28,7 @@ OFA_FUNCTION void squeeze_thing(W& w, int index, int crush) {
     g.clip.no_fit = 1;
     if (!crush || (g.level_tics & 3)) return;
     damage_mobj(w, index, NONE, NONE, 10);
-    const int blood = spawn_mobj(w, m.x, m.y, m.z + m.height / 2, THING_BLOOD);
+    const int blood = spawn_mobj(w, m.x, m.y, wrap_add(m.z, m.height / 2), THING_BLOOD);
     g.mobjs[blood].momx = random_difference(w) * 4096;
     g.mobjs[blood].momy = random_difference(w) * 4096;
 }
@@ -59,18 +59,18 @@ template <class W>
 OFA_NOINLINE PlaneResult move_floor(W& w, int sector, Fixed speed, Fixed target, int crush, int direction) {
     Fixed& height = w.g.sectors[sector].floor_height;
     if (direction < 0) {
-        if (height - speed < target) {
+        if (wrap_sub(height, speed) < target) {
             try_height(w, sector, height, target, crush);
             return PLANE_ARRIVED;
         }
-        return try_height(w, sector, height, height - speed, crush) ? PLANE_BLOCKED : PLANE_MOVED;
+        return try_height(w, sector, height, wrap_sub(height, speed), crush) ? PLANE_BLOCKED : PLANE_MOVED;
     }
-    if (height + speed > target) {
+    if (wrap_add(height, speed) > target) {
         try_height(w, sector, height, target, crush);
         return PLANE_ARRIVED;
     }
-    if (crush != 1) return try_height(w, sector, height, height + speed, crush) ? PLANE_BLOCKED : PLANE_MOVED;
-    height += speed;
+    if (crush != 1) return try_height(w, sector, height, wrap_add(height, speed), crush) ? PLANE_BLOCKED : PLANE_MOVED;
+    height = wrap_add(height, speed);
     return settle_sector(w, sector, crush) ? PLANE_BLOCKED : PLANE_MOVED;
 }
 
@@ -78,19 +78,19 @@ template <class W>
 OFA_NOINLINE PlaneResult move_ceiling(W& w, int sector, Fixed speed, Fixed target, int crush, int direction) {
     Fixed& height = w.g.sectors[sector].ceiling_height;
     if (direction < 0) {
-        if (height - speed < target) {
+        if (wrap_sub(height, speed) < target) {
             try_height(w, sector, height, target, crush);
             return PLANE_ARRIVED;
         }
-        if (crush != 1) return try_height(w, sector, height, height - speed, crush) ? PLANE_BLOCKED : PLANE_MOVED;
-        height -= speed;
+        if (crush != 1) return try_height(w, sector, height, wrap_sub(height, speed), crush) ? PLANE_BLOCKED : PLANE_MOVED;
+        height = wrap_sub(height, speed);
         return settle_sector(w, sector, crush) ? PLANE_BLOCKED : PLANE_MOVED;
     }
-    if (height + speed > target) {
+    if (wrap_add(height, speed) > target) {
         try_height(w, sector, height, target, crush);
         return PLANE_ARRIVED;
     }
-    height += speed;
+    height = wrap_add(height, speed);
     settle_sector(w, sector, crush);
     return PLANE_MOVED;
 }

@@ -22,7 +22,7 @@ OFA_FUNCTION void start_plat(WorldBase& w, int line, int sector, int type, int a
         case PLAT_RAISE_AND_CHANGE:
             p.speed = PLAT_SPEED / 2;
             s.floor_flat = g.sectors[w.sides[w.lines[line].side[0]].sector].floor_flat;
-            p.high = type == PLAT_RAISE_AND_CHANGE ? floor + amount * UNIT : next_higher_floor(w, sector, floor);
+            p.high = type == PLAT_RAISE_AND_CHANGE ? wrap_add(floor, amount * UNIT) : next_higher_floor(w, sector, floor);
             p.wait = 0;
             p.direction = PLAT_UP;
             if (type == PLAT_RAISE_TO_NEAREST_AND_CHANGE) s.special = 0;

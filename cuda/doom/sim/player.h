@@ -32,12 +32,12 @@ OFA_FUNCTION void set_view_height(WorldBase& w, Player& p) {
     p.bob = wrap_add(fixed_mul(m.momx, m.momx), fixed_mul(m.momy, m.momy)) >> 2;
     if (p.bob > MAX_BOB) p.bob = MAX_BOB;
     if (!w.g.clip.on_ground) {
-        p.view_z = m.z + p.view_height;
+        p.view_z = wrap_add(m.z, p.view_height);
         return;
     }
-    const Fixed bob = fixed_mul(p.bob / 2, fine_sine(w, (FINE_ANGLES / 20 * w.g.level_tics) & FINE_MASK));
+    const Fixed bob = fixed_mul(p.bob / 2, fine_sine(w, wrap_mul(FINE_ANGLES / 20, w.g.level_tics) & FINE_MASK));
     if (p.mode == PLAYER_ALIVE) {
-        p.view_height += p.delta_view_height;
+        p.view_height = wrap_add(p.view_height, p.delta_view_height);
         if (p.view_height > VIEW_HEIGHT) {
             p.view_height = VIEW_HEIGHT;
             p.delta_view_height = 0;
@@ -47,12 +47,13 @@ OFA_FUNCTION void set_view_height(WorldBase& w, Player& p) {
             if (p.delta_view_height <= 0) p.delta_view_height = 1;
         }
         if (p.delta_view_height) {
-            p.delta_view_height += UNIT / 4;
+            p.delta_view_height = wrap_add(p.delta_view_height, UNIT / 4);
             if (!p.delta_view_height) p.delta_view_height = 1;
         }
     }
-    p.view_z = m.z + p.view_height + bob;
-    if (p.view_z > m.ceilingz - 4 * UNIT) p.view_z = m.ceilingz - 4 * UNIT;
+    p.view_z = wrap_add(wrap_add(m.z, p.view_height), bob);
+    const Fixed highest = wrap_sub(m.ceilingz, 4 * UNIT);
+    if (p.view_z > highest) p.view_z = highest;
 }
 
 template <class W>
@@ -77,7 +78,7 @@ OFA_FUNCTION void think_dead_player(W& w, Player& p) {
     Game& g = w.g;
     Mobj& m = g.mobjs[p.mobj];
     tick_weapon(w, p);
-    if (p.view_height > 6 * UNIT) p.view_height -= UNIT;
+    if (p.view_height > 6 * UNIT) p.view_height = wrap_sub(p.view_height, UNIT);
     if (p.view_height < 6 * UNIT) p.view_height = 6 * UNIT;
     p.delta_view_height = 0;
     g.clip.on_ground = m.z <= m.floorz;

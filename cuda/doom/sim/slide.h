@@ -54,21 +54,24 @@ OFA_FUNCTION void slide_move(W& w, int index) {
     Clip& c = w.g.clip;
     Mobj& m = w.g.mobjs[index];
     for (int hits = 1; hits < 3; ++hits) {
-        const Fixed lead_x = m.momx > 0 ? m.x + m.radius : m.x - m.radius;
-        const Fixed trail_x = m.momx > 0 ? m.x - m.radius : m.x + m.radius;
-        const Fixed lead_y = m.momy > 0 ? m.y + m.radius : m.y - m.radius;
-        const Fixed trail_y = m.momy > 0 ? m.y - m.radius : m.y + m.radius;
+        const Fixed lead_x = m.momx > 0 ? wrap_add(m.x, m.radius) : wrap_sub(m.x, m.radius);
+        const Fixed trail_x = m.momx > 0 ? wrap_sub(m.x, m.radius) : wrap_add(m.x, m.radius);
+        const Fixed lead_y = m.momy > 0 ? wrap_add(m.y, m.radius) : wrap_sub(m.y, m.radius);
+        const Fixed trail_y = m.momy > 0 ? wrap_sub(m.y, m.radius) : wrap_add(m.y, m.radius);
         c.best_slide = UNIT + 1;
         auto note = [&](const Intercept& in) { return note_slide_line(w, index, in); };
-        walk_path(w, lead_x, lead_y, lead_x + m.momx, lead_y + m.momy, PATH_LINES, note);
-        walk_path(w, trail_x, lead_y, trail_x + m.momx, lead_y + m.momy, PATH_LINES, note);
-        walk_path(w, lead_x, trail_y, lead_x + m.momx, trail_y + m.momy, PATH_LINES, note);
+        auto look_from = [&](Fixed x, Fixed y) {
+            walk_path(w, x, y, wrap_add(x, m.momx), wrap_add(y, m.momy), PATH_LINES, note);
+        };
+        look_from(lead_x, lead_y);
+        look_from(trail_x, lead_y);
+        look_from(lead_x, trail_y);
         if (c.best_slide == UNIT + 1) break;
 
         c.best_slide -= 0x800;
         if (c.best_slide > 0) {
             const Fixed dx = fixed_mul(m.momx, c.best_slide), dy = fixed_mul(m.momy, c.best_slide);
-            if (!try_move(w, index, m.x + dx, m.y + dy)) break;
+            if (!try_move(w, index, wrap_add(m.x, dx), wrap_add(m.y, dy))) break;
         }
         c.best_slide = UNIT - (c.best_slide + 0x800);
         if (c.best_slide > UNIT) c.best_slide = UNIT;
@@ -78,9 +81,9 @@ OFA_FUNCTION void slide_move(W& w, int index) {
         bend_along_line(w, index, c.best_slide_line);
         m.momx = c.slide_momx;
         m.momy = c.slide_momy;
-        if (try_move(w, index, m.x + m.momx, m.y + m.momy)) return;
+        if (try_move(w, index, wrap_add(m.x, m.momx), wrap_add(m.y, m.momy))) return;
     }
-    if (!try_move(w, index, m.x, m.y + m.momy)) try_move(w, index, m.x + m.momx, m.y);
+    if (!try_move(w, index, m.x, wrap_add(m.y, m.momy))) try_move(w, index, wrap_add(m.x, m.momx), m.y);
 }
 
 }  // namespace doom

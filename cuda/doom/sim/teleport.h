@@ -23,9 +23,10 @@ OFA_NOINLINE bool teleport(W& w, int line, int side, int index) {
             const Fixed old_x = m.x, old_y = m.y, old_z = m.z;
             if (!teleport_move(w, index, exit.x, exit.y)) return false;
             m.z = m.floorz;
-            if (m.player != NONE) g.players[m.player].view_z = m.z + g.players[m.player].view_height;
+            if (m.player != NONE) g.players[m.player].view_z = wrap_add(m.z, g.players[m.player].view_height);
             start_sound(w, spawn_mobj(w, old_x, old_y, old_z, THING_TELEPORT_FOG), SOUND_TELEPT);
-            const Fixed ahead_x = exit.x + 20 * cosine_of(w, exit.angle), ahead_y = exit.y + 20 * sine_of(w, exit.angle);
+            const Fixed ahead_x = wrap_add(exit.x, 20 * cosine_of(w, exit.angle));
+            const Fixed ahead_y = wrap_add(exit.y, 20 * sine_of(w, exit.angle));
             start_sound(w, spawn_mobj(w, ahead_x, ahead_y, m.z, THING_TELEPORT_FOG), SOUND_TELEPT);
             if (m.player != NONE) m.reactiontime = TELEPORT_FREEZE_TICS;
             m.angle = exit.angle;

@@ -31,7 +31,7 @@ OFA_FUNCTION void unlink_thinker(Game& g, int node) {
     t.kind = THINKER_FREE;
 }
 
-// A free slot in nodes [first, first + size), searched round from `hint`; -1 if there is none.
+// A free slot in nodes [first, first + size), searched round from `hint`; -1 if there is none: then g.exhausted tells.
 OFA_FUNCTION int free_slot(Game& g, int first, int size, int32_t& hint) {
     for (int n = 0; n < size; ++n) {
         const int slot = hint;
@@ -42,22 +42,13 @@ OFA_FUNCTION int free_slot(Game& g, int first, int size, int32_t& hint) {
     return NONE;
 }
 
-// A new, zeroed object at the end of the list. A full pool gives up the last slot: the game goes on, g.exhausted tells.
-OFA_FUNCTION int new_mobj(Game& g) {
-    int slot = free_slot(g, 0, MAX_MOBJS, g.mobj_hint);
-    if (slot == NONE) {
-        slot = MAX_MOBJS - 1;
-        unlink_thinker(g, slot);
-    }
-    memset(&g.mobjs[slot], 0, sizeof(Mobj));
-    append_thinker(g, slot, THINKER_MOBJ);
-    return slot;
-}
-
+// A new, zeroed mover at the end of the list. A full pool gives up its last one.
 OFA_FUNCTION Mover& new_mover(Game& g, ThinkerKind kind, int sector) {
     int slot = free_slot(g, MAX_MOBJS, MAX_MOVERS, g.mover_hint);
     if (slot == NONE) {
         slot = MAX_MOVERS - 1;
+        int32_t& moves = g.sectors[g.movers[slot].sector].mover;
+        if (moves == slot) moves = NONE;
         unlink_thinker(g, MAX_MOBJS + slot);
     }
     Mover& m = g.movers[slot];

@@ -32,7 +32,7 @@ OFA_FUNCTION int weapon_ready(W& w, Player& p) {
     } else {
         p.attack_down = 0;
     }
-    const int angle = (128 * w.g.level_tics) & FINE_MASK;
+    const int angle = wrap_mul(128, w.g.level_tics) & FINE_MASK;
     sprite.sx = UNIT + fixed_mul(p.bob, fine_cosine(w, angle));
     sprite.sy = WEAPON_TOP + fixed_mul(p.bob, fine_sine(w, angle & (FINE_ANGLES / 2 - 1)));
     return KEEP_STATE;
