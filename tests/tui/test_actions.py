@@ -35,9 +35,9 @@ def test_textual_knows_the_keys_by_other_names() -> None:
 def test_keymap_file(tmp_path: Path) -> None:
     path = tmp_path / "keymap.toml"
     assert read_keymap(path) == {}
-    path.write_text('[keys]\npause = "p"\nquit = ["q", "x"]\nscreenshot = []\n')
+    path.write_text('[keys]\npause = "z"\nquit = ["q", "x"]\nscreenshot = []\n')
     actions = {a.name: a.keys for a in apply_keymap(read_keymap(path))}
-    assert actions["pause"] == ("p",) and actions["quit"] == ("q", "x") and actions["screenshot"] == ()
+    assert actions["pause"] == ("z",) and actions["quit"] == ("q", "x") and actions["screenshot"] == ()
 
 
 @pytest.mark.parametrize(
