@@ -254,7 +254,8 @@ DOOM_STATUS = np.dtype(
         ("forward", "i1"), ("side", "i1"), ("buttons", "u1"), ("keys", "u1"),
         ("turn", "i2"), ("weapons_owned", "u2"),
         ("behind", "u2"), ("ahead", "u2"),   # snapshots to go back to, and forward again
-        ("_pad", "u4"),
+        ("automap", "u1"),       # index into AUTOMAP_MODES
+        ("_pad", "u1", (3,)),
     ]
 )
 """What a published frame shows; one per frame slot, so that picture and figures belong together."""

@@ -84,7 +84,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     doom = parser.add_argument_group("Doom")
     doom.add_argument("--wad", type=Path, metavar="FILE", help="IWAD to play (default: searched for)")
-    doom.add_argument("--map", default="", metavar="E1M1", help="first map (default: the WAD's first)")
+    doom.add_argument("--map", default="", metavar="E1M1",
+                      help="first map (default: the WAD's first); each further game begins one later")
     doom.add_argument("--skill", type=int, default=3, metavar="1-5", help="difficulty (default: 3)")
     doom.add_argument("--player", default="explore", metavar="NAME", help="scripted player (default: explore)")
     doom.add_argument("--dooms", type=int, metavar="N",

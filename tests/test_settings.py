@@ -51,6 +51,8 @@ def test_defaults_are_the_preset() -> None:
         (["--sms", "train=300"], "256"),
         (["--token-rate", "often"], "max"),
         (["--top-p", "0"], "--top-p"),
+        (["--dooms", "0"], "--sms doom=0"),
+        (["--dooms", "17"], "1 to 16"),
         (["--data", "no/such/file.txt"], "no/such/file.txt"),
     ],
 )
@@ -59,3 +61,8 @@ def test_what_cannot_be_is_one_sentence_with_the_way_out(arguments: list[str], w
         parse(*arguments)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_there_is_a_game_per_doom_sm_unless_told_otherwise() -> None:
+    assert [parse("--sms", f"doom={n}").dooms for n in (0, 1, 3, 40)] == [1, 1, 3, abi.MAX_GAMES]
+    assert parse("--sms", "doom=2", "--dooms", "5").dooms == 5

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "doom/doom.h"
+#include "doom/snapshot.h"
 #include "task.h"
 
 namespace ofa {
@@ -26,11 +27,11 @@ OFA_INLINE DoomState& snapshot_at(const Launch& launch, int64_t game, uint64_t n
 
 // All threads.
 OFA_FUNCTION void copy_state(Block& block, DoomState& to, const DoomState& from) {
-    static_assert(sizeof(DoomState) % sizeof(uint64_t) == 0);
-    uint64_t* words = reinterpret_cast<uint64_t*>(&to);
-    const uint64_t* source = reinterpret_cast<const uint64_t*>(&from);
     block.sync();
-    block.for_each(sizeof(DoomState) / sizeof(uint64_t), [&](int64_t i) { words[i] = source[i]; });
+    doom::copy_game(block, to.game, from.game);
+    uint64_t* pixels = reinterpret_cast<uint64_t*>(to.view);
+    const uint64_t* source = reinterpret_cast<const uint64_t*>(from.view);
+    block.for_each(FRAME_BYTES / sizeof(uint64_t), [&](int64_t i) { pixels[i] = source[i]; });
     block.sync();
 }
 

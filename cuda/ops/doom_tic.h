@@ -189,6 +189,7 @@ OFA_FUNCTION void take_turn(Block& block, const TaskContext& ctx, GameTurn turn)
     ++seat.tics;
     doom::doom_status(table.state.game, status);
     snapshot_status(seat, status);
+    status.automap = uint8_t(table.automap.mode);
     status.tic = seat.tics;
     status.palette = uint8_t(doom::doom_palette(table.state.game));
     status.time_ns = now_ns();

@@ -140,6 +140,10 @@ class Game:
     def set_keys(self, forward: int, side: int, turn: int, buttons: int) -> None:
         self.library.game_set_keys(self.address, forward, side, turn, buttons)
 
+    def go_on_from(self, other: Game) -> None:
+        """Makes this game a copy of another one of the same WAD, whatever it was before."""
+        self.library.game_copy(self.address, other.address)
+
     @property
     def exhausted(self) -> bool:
         """A pool was full at some time, and something was left out."""

@@ -48,6 +48,12 @@ class DoomConfig:
     levels: tuple[tuple[int, int], ...] = ()
     """(episode, map) of every level in the blob; empty = not known, then none is refused."""
 
+    def first_level(self, game: int) -> tuple[int, int]:
+        """(episode, map) where a game begins: the first as told, each other one a level further on."""
+        if (self.episode, self.map) not in self.levels:
+            return self.episode, self.map
+        return self.levels[(self.levels.index((self.episode, self.map)) + game) % len(self.levels)]
+
 
 @dataclass(frozen=True, eq=False)
 class TrainState:

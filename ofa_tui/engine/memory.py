@@ -224,7 +224,8 @@ class RunMemory:
             self["doom_wad"][:] = np.frombuffer(config.doom.blob, np.uint8)
             seats = self["doom_seats"]
             seats["behaviour"] = config.doom.behaviour
-            seats["episode"], seats["map"] = config.doom.episode, config.doom.map
+            starts = [config.doom.first_level(game) for game in range(config.games)]
+            seats["episode"], seats["map"] = np.array(starts).T
             seats["skill"] = config.doom.skill
             seats["seed"] = config.seed + np.arange(config.games)
             seats["new_game"] = 1

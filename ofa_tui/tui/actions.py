@@ -36,6 +36,7 @@ class Action:
 FAMILIES = {
     "serve": "move one SM from train to serve, and back",
     "doom": "move one SM from train to Doom, and back",
+    "players": "the scripted player explores, hunts, runs for the exit, never fires, uses its fists, camps",
     "wind": "hold the games; then step back and forth by seconds",
     "map": "zoom the automap",
     "zoom": "maximise Doom, SMs, loss, serve, player, and back",
@@ -50,7 +51,7 @@ _GAME = ("doom", "live")
 ACTIONS: tuple[Action, ...] = (
     # Most important first: this is the footer's order.
     Action("pause", ("space",), "pause and go on", "run", "pause"),
-    Action("explore", ("e",), "the scripted player explores", "Doom", "explore", needs=_GAME),
+    Action("explore", ("e",), "scripted player: explore", "Doom", "explore", needs=_GAME, family="players"),
     Action("manual", ("m",), "take the controls (Esc gives them back)", "Doom", "play", needs=_GAME),
     Action(
         "train_to_serve", ("[",), "move one SM from train to serve", "run", "SMs", "[ ]", needs=_LIVE, family="serve"
@@ -73,6 +74,11 @@ ACTIONS: tuple[Action, ...] = (
     Action("serve_to_train", ("]",), "move one SM from serve back to train", "run", needs=_LIVE, family="serve"),
     Action("train_to_doom", ("{",), "move one SM from train to Doom", "run", needs=_GAME, family="doom"),
     Action("doom_to_train", ("}",), "move one SM from Doom back to train", "run", needs=_GAME, family="doom"),
+    Action("hunt", ("h",), "scripted player: hunt", "Doom", needs=_GAME, family="players"),
+    Action("speedrun", ("s",), "scripted player: speedrun", "Doom", needs=_GAME, family="players"),
+    Action("pacifist", ("p",), "scripted player: pacifist", "Doom", needs=_GAME, family="players"),
+    Action("berserk", ("b",), "scripted player: berserk", "Doom", needs=_GAME, family="players"),
+    Action("camp", ("c",), "scripted player: camp", "Doom", needs=_GAME, family="players"),
     Action("forward", (".",), "hold the games and go forward a second", "Doom", needs=_GAME, family="wind"),
     Action("map_follow", ("f",), "the automap follows the player, or stays", "Doom", needs=_GAME),
     Action("map_in", ("+",), "zoom the automap in", "Doom", needs=_GAME, family="map", playing=True),

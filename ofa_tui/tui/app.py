@@ -18,6 +18,7 @@ from textual.theme import Theme as TextualTheme
 from textual.widgets import Input
 
 from ofa_tui import locations
+from ofa_tui.doom.players import BEHAVIOURS
 from ofa_tui.engine.protocol import Engine, Event
 from ofa_tui.errors import AbortedError, OfaError
 from ofa_tui.tui import handlers, manual
@@ -68,7 +69,7 @@ class OfaApp(App[int], inherit_bindings=False):
             raise OfaError(f"unknown theme {name!r}; choose one of {', '.join(self.themes)}")
         self.colours: Theme = for_depth(self.themes[name], self.depth)
         self.actions = apply_keymap(read_keymap(locations.config() / "keymap.toml"))
-        self.behaviours = handlers.behaviour_names()
+        self.behaviours = BEHAVIOURS
         super().__init__()
         self.do = handlers.Handlers(self)
         self.flow = FrameFlow()
@@ -330,7 +331,8 @@ class OfaApp(App[int], inherit_bindings=False):
 
     def _paint_header(self, grid: Grid) -> None:
         now = time.monotonic()
-        still = self.model.state in ("paused", "stopped", "aborted") or (self.model.replay and self.model.finished)
+        still = self.model.state in ("paused", "stopped", "aborted") or self.model.games_held
+        still |= self.model.replay and self.model.finished
         if still or len(self.screen_stack) > 1:
             # Few frames are sent now, which says nothing of the link.
             self.link_counts_from = now + RATE_WINDOW_S

@@ -6,6 +6,7 @@ import time
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from ofa_tui.doom.players import DESCRIPTIONS
 from ofa_tui.engine.protocol import Event
 from ofa_tui.errors import OfaError
 from ofa_tui.tui import games, manual
@@ -33,18 +34,34 @@ class DoomHandlers:
     def _set_behaviour(self, index: int) -> bool:
         return self._post("behaviour", index)
 
+    def _let_play(self, behaviour: str) -> None:
+        if self._set_behaviour(self._app.behaviours.index(behaviour)):
+            self._app.say(f"{behaviour}: {DESCRIPTIONS[behaviour]}")
+
     def do_explore(self) -> None:
-        app = self._app
-        if "explore" in app.behaviours:
-            self._set_behaviour(app.behaviours.index("explore"))
-            app.say("the scripted player explores")
+        self._let_play("explore")
+
+    def do_hunt(self) -> None:
+        self._let_play("hunt")
+
+    def do_speedrun(self) -> None:
+        self._let_play("speedrun")
+
+    def do_pacifist(self) -> None:
+        self._let_play("pacifist")
+
+    def do_berserk(self) -> None:
+        self._let_play("berserk")
+
+    def do_camp(self) -> None:
+        self._let_play("camp")
 
     def do_manual(self) -> None:
         app = self._app
         if app.model.frame is None:
             return
         app.behaviour_before = int(app.model.frame.status["behaviour"])
-        if "manual" in app.behaviours and not self._set_behaviour(app.behaviours.index("manual")):
+        if not self._set_behaviour(app.behaviours.index("manual")):
             return
         app.playing = True
         app.holds = manual.KeyHolds()

@@ -25,15 +25,6 @@ if TYPE_CHECKING:
     from ofa_tui.tui.app import OfaApp
 
 
-def behaviour_names() -> tuple[str, ...]:
-    """Names of the scripted player's behaviours, by index."""
-    try:
-        from ofa_tui.doom.players import BEHAVIOURS
-    except ImportError:
-        return ("explore", "manual")
-    return tuple(BEHAVIOURS)
-
-
 def feed_recorder(app: OfaApp, snapshot: Snapshot) -> None:
     """Gives the snapshot, which the model has, to the recording; one that fails is given up and the reason said."""
     recorder = app.recorder

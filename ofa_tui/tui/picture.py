@@ -24,6 +24,7 @@ HALF_BLOCK_COLUMNS = 120
 GAMMAS = (1.0, 0.8, 0.65, 0.52)
 """Exponents the gamma key steps through; frames are drawn for a bright tube in a dark room."""
 
+_LUMINANCE = np.array([77, 150, 29], np.int32)
 _RAMP = np.array([ord(c) for c in " .:-=+*#%@"], np.uint32)
 
 
@@ -57,21 +58,43 @@ def _packed_palette(palette: np.ndarray, gamma: float) -> np.ndarray:
     return values[:, 0] << np.uint64(40) | values[:, 1] << np.uint64(20) | values[:, 2]
 
 
-def scale(pixels: np.ndarray, palette: np.ndarray, width: int, height: int, rows: int, gamma: float) -> np.ndarray:
-    """i4 [height, width, 3]: the first `rows` rows of the frame, box-filtered to width x height."""
-    packed = _packed_palette(palette, gamma)[pixels.ravel()]
+def scale(
+    pixels: np.ndarray, palette: np.ndarray, width: int, height: int, rows: int, gamma: float, thin: bool = False
+) -> np.ndarray:
+    """i4 [height, width, 3]: the first `rows` rows of the frame, box-filtered to width x height.
+
+    With `thin` each takes, above the status bar, the brightest colour that falls on it, so that lines of one pixel stay
+    as bright as they are.
+    """
     samples = _samples(width, height, rows)
-    total = packed[samples[0]]
-    for index in samples[1:]:
-        total += packed[index]
-    count = len(samples)
+    if thin:
+        total, count = _packed_palette(palette, gamma)[_brightest(pixels.ravel(), palette, samples)], 1
+    else:
+        packed = _packed_palette(palette, gamma)[pixels.ravel()]
+        total, count = packed[samples[0]], len(samples)
+        for index in samples[1:]:
+            total += packed[index]
     mask = np.uint64(0xFFFFF)
     out = np.empty((height * width, 3), np.int32)
     for channel, shift in enumerate((40, 20, 0)):
         out[:, channel] = (total >> np.uint64(shift) & mask).astype(np.int32)
     out += count // 2
     out //= count
-    return out.reshape(height, width, 3)
+    picture = out.reshape(height, width, 3)
+    if thin and rows > VIEW_HEIGHT:
+        bar = height * VIEW_HEIGHT // rows
+        picture[bar:] = scale(pixels, palette, width, height, rows, gamma)[bar:]
+    return picture
+
+
+def _brightest(pixels: np.ndarray, palette: np.ndarray, samples: list[np.ndarray]) -> np.ndarray:
+    """u1: of each output pixel's samples the palette index of the brightest."""
+    light = palette.astype(np.int32) @ _LUMINANCE
+    best = pixels[samples[0]]
+    for index in samples[1:]:
+        other = pixels[index]
+        best = np.where(light[other] > light[best], other, best)
+    return best
 
 
 def _pack(rgb: np.ndarray, step: int) -> np.ndarray:
@@ -93,11 +116,12 @@ def draw(
     gamma: float = 1.0,
     quadrants: bool | None = None,
     source: int = HEIGHT,
+    thin: bool = False,
 ) -> Grid:
     """The frame as a grid of exactly columns x rows cells (choose them with `fit`).
 
     pixels u1 [200, 320], palette u1 [256, 3]; the first `source` rows are shown. `quadrants` defaults to what suits
-    the width.
+    the width. `thin` keeps thin lines bright, as a map needs it.
     """
     if quadrants is None:
         quadrants = columns < HALF_BLOCK_COLUMNS
@@ -105,20 +129,20 @@ def draw(
     if not columns or not rows:
         return grid
     if depth is Depth.NONE:
-        grey = luminance(_pack(scale(pixels, palette, columns, rows, source, gamma), 1))
+        grey = luminance(_pack(scale(pixels, palette, columns, rows, source, gamma, thin), 1))
         grid.char[:] = _RAMP[grey * len(_RAMP) >> 8]
         grid.fg[:] = 0xFFFFFF
         return grid
     step = 4 if depth is Depth.TRUECOLOR else 1
     if not quadrants:
-        rgb = scale(pixels, palette, columns, rows * 2, source, gamma)
+        rgb = scale(pixels, palette, columns, rows * 2, source, gamma, thin)
         if depth is Depth.FOUR_BIT:
             rgb = _dither(rgb)
         colours = _pack(rgb, step)
         grid.fg[:], grid.bg[:] = colours[0::2], colours[1::2]
         grid.char[:] = np.where(grid.fg == grid.bg, 0x20, ord("▀"))
         return grid
-    rgb = scale(pixels, palette, columns * 2, rows * 2, source, gamma)
+    rgb = scale(pixels, palette, columns * 2, rows * 2, source, gamma, thin)
     if depth is Depth.FOUR_BIT:
         rgb = _dither(rgb)
     quarters = rgb.reshape(rows, 2, columns, 2, 3).transpose(0, 2, 1, 3, 4).reshape(rows * columns, 4, 3)
@@ -136,8 +160,7 @@ def _two_colours(quarters: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarr
     quarters i4 [n, 4, 3]. The pixels are split at their mean brightness, which for four pixels is within a few
     per cent of the best split of all fourteen and much cheaper.
     """
-    weights = np.array([77, 150, 29], np.int32)
-    grey = quarters @ weights
+    grey = quarters @ _LUMINANCE
     lit = grey * 4 > grey.sum(axis=1, keepdims=True)
     count = lit.sum(axis=1)
     # Little contrast is not worth two colours: it would only be sent, not seen.

@@ -1,4 +1,5 @@
 // The renderer behind C functions, and a Game filled from tables of objects and sectors instead of by the simulation.
+#include "doom/automap/automap.h"
 #include "doom/host/lanes.h"
 #include "doom/render/draw.h"
 
@@ -144,6 +145,32 @@ void draw(Game* g, const WadBlob* wad, RenderScratch* scratch, uint8_t* frame, i
   } else {
     ReversedLanes block(threads);
     doom_draw(block, *g, *wad, *scratch, frame);
+  }
+}
+
+uint64_t automap_bytes() { return sizeof(Automap); }
+
+// rows of (flags, special), and the tics left of the computer map
+void set_lines(Game* g, const int32_t* rows, int map_power) {
+  for (int i = 0; i < g->n_lines; ++i, rows += 2) {
+    g->lines[i].flags = int16_t(rows[0]);
+    g->lines[i].special = int16_t(rows[1]);
+  }
+  g->players[0].powers[POWER_MAP] = map_power;
+}
+
+// The map as an "automap" event asks for it. threads 0: the CPU's own block.
+void draw_map(Game* g, const WadBlob* wad, RenderScratch* scratch, Automap* map, int mode, int zoom, int x, int y,
+              uint8_t* frame, int threads) {
+  g->tic = 1;
+  g->present[0] = 1;
+  doom_set_automap(*map, *g, mode, zoom, x, y);
+  if (threads == 0) {
+    ofa::Block block(0, nullptr, 0);
+    doom_draw_automap(block, *g, *wad, *scratch, *map, frame);
+  } else {
+    ReversedLanes block(threads);
+    doom_draw_automap(block, *g, *wad, *scratch, *map, frame);
   }
 }
 

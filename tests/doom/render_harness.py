@@ -33,7 +33,7 @@ def library() -> ctypes.CDLL:
              "-Wextra", f"-I{ROOT}/cuda", str(sources[-1]), "-o", str(partial)], check=True)
         partial.replace(built)
     lib = ctypes.CDLL(str(built))
-    for name in ("game_bytes", "scratch_bytes"):
+    for name in ("game_bytes", "scratch_bytes", "automap_bytes"):
         getattr(lib, name).restype = ctypes.c_uint64
     return lib
 
@@ -46,6 +46,7 @@ class Scene:
         self.lib = library()
         self.game = np.zeros(self.lib.game_bytes(), np.uint8)
         self.scratch = np.zeros(self.lib.scratch_bytes(), np.uint8)
+        self.automap = np.zeros(self.lib.automap_bytes(), np.uint8)
         self.frame = np.zeros((HEIGHT, WIDTH), np.uint8)
 
     def load(self, level: int, sky: int, tics: int) -> None:
@@ -73,6 +74,17 @@ class Scene:
         """u1 [200, 320]: the picture, drawn over what the frame held before."""
         self.lib.set_fuzz(pointer(self.game), fuzz)
         self.lib.draw(pointer(self.game), pointer(self.blob), pointer(self.scratch), pointer(self.frame), threads)
+        return self.frame
+
+    def lines(self, flags: np.ndarray, specials: np.ndarray, map_power: int = 0) -> None:
+        """Flags and specials of all lines, as they are now."""
+        rows = np.ascontiguousarray(np.stack([flags, specials], axis=1), np.int32)
+        self.lib.set_lines(pointer(self.game), pointer(rows), map_power)
+
+    def map(self, mode: int, zoom: int = 0, x: int = 0, y: int = 0, threads: int = 0) -> np.ndarray:
+        """u1 [200, 320]: the frame with the automap over it."""
+        self.lib.draw_map(pointer(self.game), pointer(self.blob), pointer(self.scratch), pointer(self.automap), mode,
+                          zoom, x, y, pointer(self.frame), threads)
         return self.frame
 
     def counts(self) -> dict[str, int]:

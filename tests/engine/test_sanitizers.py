@@ -27,6 +27,9 @@ def test_a_whole_run_is_clean(kernel, tmp_path, sanitizer):
         Event("set_role", "step", step + 3, 0, (abi.SERVE,)),
         sampling_event(0.9, 0.8, 20, 5, when=token + 3),
         Event("prompt", "token", token + 5, text="abc"),
+        Event("automap", "tic", tic + 2, 1, (1, 3, 0, 0)),
+        Event("rewind", "tic", tic + 4, 0, (1,)),
+        Event("rewind", "tic", tic + 5, 0, (-1,)),
     )
     begin = {"steps": step + 6, "first_step": step, "first_token": token, "first_story": PAST - 1, "first_tic": tic}
     run = config(sms=sms, doom=doom, events=events, jitter_seed=4, deadline_s=300, tics_per_s=0, **begin)

@@ -39,6 +39,11 @@ def steering(**changes) -> Steering:
         (Event("keys", "tic", 0, 1, (0, 0, 0, 0)), "no game 1"),
         (Event("keys", "tic", 0, 0, (200, 0, 0, 0)), "forward 200"),
         (Event("new_game", "tic", 0, 0, (1, 9, 2, 1)), "no episode 1, map 9"),
+        (Event("rewind", "tic", 0, 0, (3601,)), "3601 seconds"),
+        (Event("rewind", "tic", 0, 0, ()), "takes 1 argument"),
+        (Event("automap", "tic", 0, 0, (3, 0, 0, 0)), "mode 3"),
+        (Event("automap", "tic", 0, 0, (1, 19, 0, 0)), "zoom 19"),
+        (Event("automap", "tic", 0, 0, (2, 0, 0, 40000)), "y 40000"),
         (Event("new_game", "tic", 0, 0, (1, 1, 7, 1)), "skill 8"),
     ],
 )

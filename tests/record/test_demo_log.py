@@ -83,3 +83,46 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     recorder.close()
     assert [path.name for path in recorder.files] == ["run.lmp", "run-3.lmp"]
     assert (tmp_path / "run-2.lmp").read_bytes() == b"mine too"
+
+
+@given(st.lists(st.tuples(st.sampled_from(["play", "wind", "show"]), st.integers(-40, 40)), max_size=12), st.data())
+def test_a_rewound_demo_is_what_was_played_in_the_end(tmp_path_factory, turns: list[tuple[str, int]], data) -> None:
+    """Against a list of what lies behind the game and what lies ahead of it. Files are whole at any time."""
+    rows, behind, ahead = [game(1, 1)], [(0, 1)], []
+    for number, (turn, amount) in enumerate(turns, 1):
+        if turn == "play":
+            played = game(abs(amount) + 1, number % 200)
+            played["starts"] = 0
+            behind += [(int(row["forward"]), int(row["buttons"])) for row in played]
+            ahead = []
+        else:
+            undone = max(min(amount, len(behind) - 1), -len(ahead)) if turn == "wind" else 0
+            played = np.zeros(1, abi.DOOM_COMMAND)
+            played["skipped"], played["undone"] = 1, undone
+            both, place = behind + ahead, len(behind) - undone
+            behind, ahead = both[:place], both[place:]
+        rows.append(played)
+    stream = np.concatenate(rows)
+    folder = tmp_path_factory.mktemp("demos")
+    recorder = DemoRecorder(folder / "run.lmp")
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)), max_size=6)) | {0, len(stream)})
+    for first, end in itertools.pairwise(cuts):
+        recorder.write(Commands(first, stream[first:end]))
+        assert read_demo(folder / "run.lmp").ended
+    recorder.save_copy(folder / "copy.lmp")
+    recorder.close()
+    for name in ("run.lmp", "copy.lmp"):
+        demo = read_demo(folder / name)
+        assert demo.ended and demo.commands[:, 0][["forward", "buttons"]].tolist() == behind, name
+
+
+def test_a_demo_without_a_name_leaves_nothing_but_its_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    recorder = DemoRecorder()
+    recorder.write(Commands(0, np.concatenate([game(3, 1), game(4, 2)])))
+    assert recorder.tics == 4 and recorder.start is not None and recorder.start.map == 2
+    recorder.save_copy(tmp_path / "copy.lmp")
+    with pytest.raises(OfaError, match="copy"):
+        recorder.save_copy(tmp_path / "copy.lmp")
+    recorder.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["copy.lmp"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -34,9 +35,9 @@ def test_textual_knows_the_keys_by_other_names() -> None:
 def test_keymap_file(tmp_path: Path) -> None:
     path = tmp_path / "keymap.toml"
     assert read_keymap(path) == {}
-    path.write_text('[keys]\npause = "p"\nquit = ["q", "x"]\nscreenshot = []\n')
+    path.write_text('[keys]\npause = "z"\nquit = ["q", "x"]\nscreenshot = []\n')
     actions = {a.name: a.keys for a in apply_keymap(read_keymap(path))}
-    assert actions["pause"] == ("p",) and actions["quit"] == ("q", "x") and actions["screenshot"] == ()
+    assert actions["pause"] == ("z",) and actions["quit"] == ("q", "x") and actions["screenshot"] == ()
 
 
 @pytest.mark.parametrize(
@@ -53,3 +54,14 @@ def test_a_bad_keymap_is_explained(tmp_path: Path, text: str, word: str) -> None
     path.write_text(text)
     with pytest.raises(OfaError, match=word):
         apply_keymap(read_keymap(path))
+
+
+def test_the_readme_lists_the_keys_of_the_table() -> None:
+    """All but those that its text below the table explains."""
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.*?`) \| .* \|$", text.split("## Keys")[1].split("\n## ")[0], re.MULTILINE)
+    named = [key for row in rows for key in re.findall(r"`(.+?)`", row)]
+    listed = {"Tab": "tab"}
+    documented = sorted(listed.get(key, key) for key in named) + (["2", "3", "4"] if "`1` … `5`" in rows else [])
+    explained = {"left", "right", "up", "down", "enter", "escape", "ctrl+c"}
+    assert sorted(documented) == sorted(key for action in ACTIONS for key in action.keys if key not in explained)

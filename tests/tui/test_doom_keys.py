@@ -8,6 +8,7 @@ import pytest
 from app_session import session, steady  # noqa: F401
 
 from ofa_tui.doom.lmp import read_demo
+from ofa_tui.doom.players import BEHAVIOURS
 from ofa_tui.engine.protocol import Event
 from ofa_tui.tui.colour import Depth
 from ofa_tui.tui.layout import Box
@@ -22,12 +23,20 @@ def tic(action: str, *args: int, game: int = 0) -> Event:
     return Event(action, "tic", target=game, args=args)
 
 
+async def test_who_plays() -> None:
+    async with session() as run:
+        await run.press("h", "s", "p", "b", "c", "e")
+        names = ("hunt", "speedrun", "pacifist", "berserk", "camp", "explore")
+        assert run.engine.posted == [tic("behaviour", BEHAVIOURS.index(name)) for name in names]
+        assert "explore: visits what it has not seen" in run.text("footer")
+
+
 async def test_the_first_step_holds_the_games_and_nothing_else() -> None:
     async with session() as run:
         await run.press("comma")
         assert run.engine.held and not run.engine.paused and run.engine.posted == [tic("rewind", 1)]
         await run.advance(0.1)
-        assert "held  ◀ 0 s" not in run.text("doom"), "a frame that says nothing can be stepped says nothing"
+        assert "games held" in run.text("header") and "35 fps link" in run.text("header")
         await run.press("full_stop")
         assert run.engine.stepped == 35, "nothing is ahead: a second is played"
         await run.press("space")
@@ -101,7 +110,8 @@ async def test_another_game_is_shown_and_steered() -> None:
         assert "#0 · E1M1" in run.text("doom") and "seed 7 " in run.text("player")
         await run.press("n", "e", "tab", "m", "w")
         assert "#1 · E1M2" in run.text("doom") and "seed 8 " in run.text("player")
-        assert [event.target for event in run.engine.posted] == [1] * 4
+        assert [event.action for event in run.engine.posted[:4]] == ["behaviour", "automap", "behaviour", "keys"]
+        assert {event.target for event in run.engine.posted} == {1}
         await run.press("escape", "n", "n")
         assert "#0 · E1M1" in run.text("doom")
 

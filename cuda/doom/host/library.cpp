@@ -1,4 +1,5 @@
 // Doom without the kernel around it, as a library for demos, traces, tests and measurements (ofa_tui/doom/library.py).
+#include "../snapshot.h"
 #include "traced_game.h"
 
 using namespace doom;
@@ -54,6 +55,10 @@ void game_status(const Game* g, StatusFigures* status) { doom_status(*g, *status
 void game_set_behaviour(Game* g, int behaviour) { doom_set_behaviour(*g, behaviour); }
 void game_set_keys(Game* g, int forward, int side, int turn, int buttons) {
     doom_set_keys(*g, forward, side, turn, buttons);
+}
+void game_copy(Game* to, const Game* from) {
+    ofa::Block block(0, nullptr, 0);
+    copy_game(block, *to, *from);
 }
 int game_exhausted(const Game* g) { return g->exhausted; }
 

@@ -105,6 +105,7 @@ def draw_frame_picture(doom: DoomFrame, columns: int, rows: int, source: int, st
         gamma=GAMMAS[style.gamma_step % len(GAMMAS)],
         quadrants=style.quadrants,
         source=source,
+        thin=doom.status["automap"] != 0,
     )
 
 

@@ -78,6 +78,8 @@ def _header_parts(model: RunModel, theme: Theme, kind: SizeClass) -> list[tuple[
     if model.state != "running":
         colour = theme.error if model.state == "aborted" else theme.warning
         parts += [dot, (model.state, colour)]
+    elif model.games_held:
+        parts += [dot, ("games held", theme.warning)]
     if kind is SizeClass.WIDE:
         parts += [dot, ("1 launch, resident", theme.muted)]
     elif kind is SizeClass.MEDIUM:
