@@ -300,6 +300,7 @@ LAUNCH = np.dtype(
         ("doom_status", "u8"),   # DOOM_STATUS [n_games, FRAME_SLOTS]
         ("doom_seats", "u8"),    # DOOM_SEAT [n_games]
         ("doom_wad", "u8"),      # packed WAD blob, or 0
+        ("tensor_maps", "u8"),   # tensor maps of 128 bytes; see OPERAND.tensor_map
         ("seats", "u8"),         # SEAT [MAX_SMS]
         ("doom_games", "u8"),    # the engine's own Game structs, n_games * doom_game_bytes()
         ("scratch", "u8"),       # scratch memory of each SM, n_sms * scratch_bytes

@@ -17,7 +17,7 @@
 
 namespace ofa {
 
-constexpr int BLOCK_THREADS = 384;
+constexpr int BLOCK_THREADS = 256;
 
 // One object per CTA, in its shared memory.
 class Block {
@@ -30,14 +30,14 @@ public:
     }
 
     __device__ uint32_t sm() const { return sm_; }
-    __device__ int thread() const { return int(threadIdx.x); }
+    __device__ int thread() const { return int(threadIdx.x) - 128; }
     __device__ int threads() const { return BLOCK_THREADS; }
-    __device__ bool leader() const { return threadIdx.x == 0; }
-    __device__ void sync() { __syncthreads(); }
+    __device__ bool leader() const { return threadIdx.x == 128; }
+    __device__ void sync() { asm volatile("bar.sync 1, 256;" ::: "memory"); }
 
     template <class F>
     OFA_INLINE void for_each(int64_t n, F f) {
-        for (int64_t i = threadIdx.x; i < n; i += BLOCK_THREADS) f(i);
+        for (int64_t i = thread(); i < n; i += BLOCK_THREADS) f(i);
     }
 
     template <class F>
@@ -49,7 +49,7 @@ public:
     template <class Term, class Done>
     OFA_INLINE void sum_rows(int64_t rows, int64_t n, Term term, Done done) {
         const int lane = threadIdx.x % 32;
-        for (int64_t r = threadIdx.x / 32; r < rows; r += BLOCK_THREADS / 32) {
+        for (int64_t r = thread() / 32; r < rows; r += BLOCK_THREADS / 32) {
             decltype(term(r, int64_t(0))) value = 0;
             for (int64_t i = lane; i < n; i += 32) value += term(r, i);
             for (int distance = 16; distance > 0; distance /= 2)
@@ -71,10 +71,10 @@ public:
             const T value = f();
             memcpy(&value_, &value, sizeof(T));
         }
-        __syncthreads();
+        sync();
         T value;
         memcpy(&value, &value_, sizeof(T));
-        __syncthreads();
+        sync();
         return value;
     }
 
@@ -90,18 +90,18 @@ private:
     OFA_INLINE T reduce(int64_t n, F f, T initial, Combine combine) {
         static_assert(sizeof(T) <= sizeof(uint64_t));
         T value = initial;
-        for (int64_t i = threadIdx.x; i < n; i += BLOCK_THREADS) value = combine(value, f(i));
+        for (int64_t i = thread(); i < n; i += BLOCK_THREADS) value = combine(value, f(i));
         for (int distance = 16; distance > 0; distance /= 2)
             value = combine(value, __shfl_xor_sync(0xFFFFFFFFu, value, distance));
-        if (threadIdx.x % 32 == 0) memcpy(&partial_[threadIdx.x / 32], &value, sizeof(T));
-        __syncthreads();
+        if (threadIdx.x % 32 == 0) memcpy(&partial_[thread() / 32], &value, sizeof(T));
+        sync();
         T total = initial;
         for (int warp = 0; warp < BLOCK_THREADS / 32; ++warp) {
             T part;
             memcpy(&part, &partial_[warp], sizeof(T));
             total = combine(total, part);
         }
-        __syncthreads();
+        sync();
         return total;
     }
 

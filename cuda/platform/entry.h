@@ -2,7 +2,7 @@
 #pragma once
 
 #if defined(__CUDACC__)
-#include "platform/device_entry.cuh"
+#include "platform/sm90_entry.cuh"
 #else
 #include "platform/host_entry.h"
 #endif

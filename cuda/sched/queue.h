@@ -49,7 +49,7 @@ OFA_INLINE uint64_t claim_ticket(const Launch& launch, uint32_t sm, uint32_t rol
 }
 
 // Waits for better times, and in the place of the step that will not come applies step events after the last one.
-OFA_FUNCTION void rest(const Launch& launch, uint32_t sm, uint32_t role) {
+OFA_INLINE void rest(const Launch& launch, uint32_t sm, uint32_t role) {
     show_no_task(launch, sm, role);
     if (load_acquire(&launch.telemetry->finished) != 0) apply_step_events(launch, launch.schedule.steps);
     sleep_ns(2000000);

@@ -21,7 +21,7 @@ OFA_INLINE bool past_end(const TaskContext& ctx) {
 // which this thread did not run (a stopped process, a machine asleep) uses up the deadline. `counter` names what is
 // waited for in the abort record.
 template <class Read>
-OFA_FUNCTION bool wait_until(const TaskContext& ctx, uint32_t counter, uint64_t expected, Read read) {
+OFA_INLINE bool wait_until(const TaskContext& ctx, uint32_t counter, uint64_t expected, Read read) {
     if (read() >= expected) return true;
     WaitTimer timer(ctx);
     const Launch& launch = *ctx.launch;
@@ -51,7 +51,7 @@ OFA_INLINE const uint64_t* counter_at(const Launch& launch, uint32_t counter) {
 
 // The waits that a program cannot express because they follow from the schedule: a step starts after the held-out
 // sweep before it, and a sweep batch after the steps and batches before it. They share the activations.
-OFA_FUNCTION bool wait_for_schedule(const TaskContext& ctx) {
+OFA_INLINE bool wait_for_schedule(const TaskContext& ctx) {
     const Launch& launch = *ctx.launch;
     uint64_t steps, batches;
     if (ctx.task->opcode == OPCODE_STEP_BEGIN) {
@@ -69,7 +69,7 @@ OFA_FUNCTION bool wait_for_schedule(const TaskContext& ctx) {
 }
 
 // All waits of a task; false when it must not be run.
-OFA_FUNCTION bool wait_for_inputs(const TaskContext& ctx) {
+OFA_INLINE bool wait_for_inputs(const TaskContext& ctx) {
     const Launch& launch = *ctx.launch;
     jitter(launch, ctx.sm);
     for (uint32_t w = 0; w < ctx.task->n_waits; ++w) {

@@ -35,10 +35,12 @@ OFA_FUNCTION void draw_view(Block& block, Game& game, const WadBlob& wad, Render
     block.sync();
 }
 
-// Patches on the screen: one thread lists them with `place`, all draw them.
-template <class Block, class Place>
-OFA_FUNCTION void draw_placed(Block& block, const Game& game, const WadBlob& wad, RenderScratch& s, uint8_t* frame,
-                              Place place) {
+using Place = void(RenderScratch&, const Game&, const WadBlob&);
+
+// Patches on the screen: one thread lists them with `place`, all draw them. `place` is no argument, because a call
+// through a pointer makes the GPU's compiler treat every function of the kernel as one that anybody may call.
+template <Place* place, class Block>
+OFA_FUNCTION void draw_placed(Block& block, const Game& game, const WadBlob& wad, RenderScratch& s, uint8_t* frame) {
     if (block.leader()) {
         s.n_patches = 0;
         place(s, game, wad);
@@ -51,15 +53,15 @@ template <class Block>
 OFA_FUNCTION void draw_picture(Block& block, Game& game, const WadBlob& wad, RenderScratch& s, uint8_t* frame) {
     if (game.mode == MODE_LEVEL) {
         draw_view(block, game, wad, s, frame);
-        draw_placed(block, game, wad, s, frame, place_status_bar);
+        draw_placed<place_status_bar>(block, game, wad, s, frame);
     } else {
-        draw_placed(block, game, wad, s, frame, place_intermission);
+        draw_placed<place_intermission>(block, game, wad, s, frame);
     }
 }
 
 template <class Block>
 OFA_FUNCTION void draw_text(Block& block, const Game& game, const WadBlob& wad, RenderScratch& s, uint8_t* frame) {
-    draw_placed(block, game, wad, s, frame, place_message);
+    draw_placed<place_message>(block, game, wad, s, frame);
 }
 
 }  // namespace render
