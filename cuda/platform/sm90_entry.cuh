@@ -1,6 +1,7 @@
 // The GPU kernel's entry on Hopper: one CTA of three warpgroups per SM, all resident.
 #pragma once
 
+#include "tile/epilogue.cuh"
 #include "tile/pipeline.cuh"
 #include "tile/product.cuh"
 
@@ -43,9 +44,7 @@ OFA_INLINE void claim_tasks(Pipeline& pipeline, const Launch& launch, Turn& turn
         slot.kind = next == TURN_LEAVE ? SLOT_LEAVE : SLOT_BODY;
         if (next == TURN_RUN) {
             slot.task = *turn.ctx.task;
-            if (slot.task.opcode == OPCODE_MATMUL || slot.task.opcode == OPCODE_MATMUL_DX ||
-                slot.task.opcode == OPCODE_MATMUL_DW_ADAMW)
-                slot.kind = SLOT_PRODUCT;
+            if (is_product(slot.task.opcode)) slot.kind = SLOT_PRODUCT;
         }
         sm90::arrive(&pipeline.slot_full[slots.stage()]);
         if (next == TURN_LEAVE) return;
@@ -54,17 +53,72 @@ OFA_INLINE void claim_tasks(Pipeline& pipeline, const Launch& launch, Turn& turn
     }
 }
 
-OFA_INLINE void store_sums(const TaskContext& ctx, const Task& task, int consumer, const float (&sums)[128]) {
-    const Operand& o = ctx.launch->operands[task.operands[2]];
-    float* const out = reinterpret_cast<float*>(o.base);
-    const int thread = threadIdx.x % WARPGROUP;
-    const int row = task.tile[0] + consumer * 64 + thread / 32 * 16 + thread % 32 / 4;
-#pragma unroll
-    for (int j = 0; j < 32; ++j) {
-        const int column = task.tile[2] + 8 * j + 2 * (thread % 4);
-        *reinterpret_cast<float2*>(out + int64_t(row) * o.pitch + column) = make_float2(sums[4 * j], sums[4 * j + 1]);
-        *reinterpret_cast<float2*>(out + int64_t(row + 8) * o.pitch + column) =
-            make_float2(sums[4 * j + 2], sums[4 * j + 3]);
+// Chunks that the storers send of a task's outputs, and the operand and first column of each.
+OFA_INLINE int staged_chunks(uint32_t opcode) {
+    return opcode == OPCODE_MATMUL_GELU ? 2 * CHUNKS
+           : opcode == OPCODE_MATMUL_RESIDUAL || opcode == OPCODE_MATMUL_DW_ADAMW ? 0 : CHUNKS;
+}
+
+OFA_INLINE void store_tasks(Pipeline& pipeline, int consumer) {
+    Position<SLOTS> slots;
+    Position<BUFFERS> buffers;
+    for (;; slots.advance()) {
+        const Slot& slot = next_slot(pipeline, slots);
+        if (slot.kind == SLOT_LEAVE) return;
+        const Task& task = slot.task;
+        const int chunks = slot.kind == SLOT_PRODUCT ? staged_chunks(task.opcode) : 0;
+        const int outputs = task.opcode == OPCODE_MATMUL_GELU ? 2 : 1;
+        const int first = task.opcode == OPCODE_MATMUL_DX_GELU ? 3 : 2;
+        for (int chunk = 0; chunk < chunks; ++chunk, buffers.advance()) {
+            const uint32_t buffer = buffers.stage();
+            wait_for(&pipeline.staged[consumer][buffer], buffers.parity());
+            const int column = task.tile[2] + chunk / outputs * CHUNK_COLUMNS;
+            sm90::store_2d(tensor_map(slot.ctx, task, first + chunk % outputs, MAP_OUT), column,
+                           task.tile[0] + 64 * consumer, pipeline.staging[consumer][buffer]);
+            sm90::commit_stores();
+            sm90::wait_until_read<0>();
+            sm90::arrive(&pipeline.stored[consumer][buffer]);
+        }
+        if (chunks > 0) {
+            sm90::wait_until_stored();
+            sm90::fence_proxy_global();
+            signal(slot.ctx);
+        }
+        release_slot(pipeline, slots);
+    }
+}
+
+OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STAGES>& stages,
+                              Position<BUFFERS>& buffers) {
+    const int consumer = int(threadIdx.x) / WARPGROUP - 1;
+    const Task& task = slot.task;
+    const Place place(task, consumer);
+    float sums[128];
+    const uint32_t blocks = (product_depth(slot.ctx, task) + TILE_DEPTH - 1) / TILE_DEPTH;
+    if (task.opcode == OPCODE_MATMUL_DW_ADAMW)
+        multiply_tile<true, true>(pipeline, consumer, blocks, stages, sums);
+    else if (b_by_k(task.opcode))
+        multiply_tile<false, true>(pipeline, consumer, blocks, stages, sums);
+    else
+        multiply_tile<false, false>(pipeline, consumer, blocks, stages, sums);
+    switch (task.opcode) {
+    case OPCODE_MATMUL_DW_ADAMW:
+        update_weight(slot.ctx, task, place, sums);
+        break;
+    case OPCODE_MATMUL_DX_GELU:
+        store_through_gelu(pipeline, slot.ctx, task, consumer, place, buffers, sums);
+        break;
+    case OPCODE_MATMUL_RESIDUAL:
+        store_with_skip(slot.ctx, task, place, sums);
+        break;
+    case OPCODE_MATMUL_GELU:
+        store_gelu(pipeline, consumer, place, buffers, sums);
+        break;
+    case OPCODE_MATMUL_STATISTICS:
+        store_statistics(slot.ctx, task, place, sums);
+        [[fallthrough]];
+    default:
+        store_tile(pipeline, consumer, place, buffers, sums);
     }
 }
 
@@ -93,18 +147,11 @@ OFA_INLINE void consume_tasks(Pipeline& pipeline, Block& block) {
         Slot& slot = next_slot(pipeline, slots);
         if (slot.kind == SLOT_LEAVE) return;
         if (slot.kind == SLOT_PRODUCT) {
-            const int consumer = int(threadIdx.x) / WARPGROUP - 1;
             Position<STAGES> stages{places.stages};
-            float sums[128];
-            const uint32_t blocks = (product_depth(slot.ctx, slot.task) + TILE_DEPTH - 1) / TILE_DEPTH;
-            if (slot.task.opcode == OPCODE_MATMUL)
-                multiply_tile<false, false>(pipeline, consumer, blocks, stages, sums);
-            else if (slot.task.opcode == OPCODE_MATMUL_DX)
-                multiply_tile<false, true>(pipeline, consumer, blocks, stages, sums);
-            else
-                multiply_tile<true, true>(pipeline, consumer, blocks, stages, sums);
-            store_sums(slot.ctx, slot.task, consumer, sums);
+            Position<BUFFERS> buffers{places.buffers};
+            multiply_task(pipeline, slot, stages, buffers);
             places.stages = stages.count;
+            places.buffers = buffers.count;
         } else {
             run_body(block, slot.ctx);
         }
@@ -128,6 +175,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) megakernel(const __grid_con
     if (threadIdx.x < 128) {
         ofa::sm90::give_up_registers_to<ofa::PRODUCER_REGISTERS>();
         if (threadIdx.x == 0) ofa::load_tasks(pipeline);
+        if (threadIdx.x == 64 || threadIdx.x == 96) ofa::store_tasks(pipeline, int(threadIdx.x) / 32 - 2);
         if (threadIdx.x == 32) ofa::claim_tasks(pipeline, launch, turn);
     } else {
         ofa::sm90::take_registers_to<ofa::CONSUMER_REGISTERS>();

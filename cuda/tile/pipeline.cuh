@@ -29,7 +29,7 @@ struct Slot {
 };
 
 struct Places {
-    uint32_t slots, stages;
+    uint32_t slots, stages, buffers;
 };
 
 struct Pipeline {
@@ -58,7 +58,7 @@ struct Pipeline {
             sm90::open_barrier(&staged[0][i], WARPGROUP / 32);
             sm90::open_barrier(&stored[0][i], 1);
         }
-        for (Places& place : places) place = {0, 0};
+        for (Places& place : places) place = {0, 0, 0};
         aborted = 0;
         sm90::barriers_are_open();
     }

@@ -15,6 +15,21 @@ OFA_INLINE const sm90::TensorMap* tensor_map(const TaskContext& ctx, const Task&
     return reinterpret_cast<const sm90::TensorMap*>(ctx.launch->tensor_maps) + o.tensor_map + use * o.copies + copy;
 }
 
+OFA_INLINE bool is_product(uint32_t opcode) {
+    switch (opcode) {
+    case OPCODE_MATMUL:
+    case OPCODE_MATMUL_RESIDUAL:
+    case OPCODE_MATMUL_GELU:
+    case OPCODE_MATMUL_STATISTICS:
+    case OPCODE_MATMUL_DX:
+    case OPCODE_MATMUL_DX_GELU:
+    case OPCODE_MATMUL_DW_ADAMW:
+        return true;
+    default:
+        return false;
+    }
+}
+
 // y = x w^T: both K-major. dx = dy w: w by k. dw = dy^T x: both by k.
 OFA_INLINE bool a_by_k(uint32_t opcode) { return opcode == OPCODE_MATMUL_DW_ADAMW; }
 OFA_INLINE bool b_by_k(uint32_t opcode) {
