@@ -1,7 +1,7 @@
 // The kernel: every SM runs run_block until the run is over. This file is its table of contents.
 //
 //   platform/  what a block can do, on a CPU thread and on an SM        task.h   what a body sees
-//   sched/     roles, tickets, waits, boundaries, events, abort         ops/     the task types, one file per subject
+//   sched/     roles, tickets, seats, waits, messages, events, abort    ops/     the task types, one file per subject
 //   tile/      matrix products                                          doom/    the game
 //
 // Everything shared with the host is in Launch (ofa_tui/abi.py). The CPU build compiles this same file as C++.
@@ -36,6 +36,7 @@ namespace ofa {
 struct Turn {
     TaskContext ctx;
     TaskTimer timer;
+    Place place;
     uint32_t role;
 };
 
@@ -45,7 +46,8 @@ constexpr uint32_t TURN_LEAVE = 0, TURN_PASS = 1, TURN_RUN = 2;
 OFA_INLINE void enter(Turn& turn, const Launch& launch, uint32_t sm) {
     turn.ctx.launch = &launch;
     turn.ctx.sm = sm;
-    turn.role = launch.roles[sm];
+    turn.place = {};
+    turn.role = load_acquire(&launch.roles[sm]);
     fetch_add_relaxed(&launch.telemetry->blocks_running, 1u);
 }
 
@@ -59,8 +61,8 @@ OFA_INLINE void leave(const Turn& turn) {
 OFA_INLINE uint32_t take_turn(Turn& turn) {
     TaskContext& ctx = turn.ctx;
     const Launch& launch = *ctx.launch;
-    turn.role = choose_role(launch, ctx.sm, turn.role);
-    const uint64_t ticket = claim_ticket(launch, ctx.sm, turn.role);
+    turn.role = choose_role(launch, ctx.sm, turn.role, turn.place);
+    const uint64_t ticket = claim_ticket(launch, ctx.sm, turn.role, turn.place);
     if (ticket == TICKET_LEAVE) {
         leave(turn);
         return TURN_LEAVE;
@@ -71,7 +73,7 @@ OFA_INLINE uint32_t take_turn(Turn& turn) {
     }
     store_relaxed(&launch.telemetry->sms[ctx.sm].role, turn.role);
     show_task(ctx, PHASE_WAITING);
-    if (!wait_for_inputs(ctx)) return TURN_PASS;
+    if (!wait_for_inputs(ctx) || !wait_for_opening(ctx, turn.place)) return TURN_PASS;
     ctx.version = weight_version(ctx);
     show_task(ctx, PHASE_RUNNING);
     turn.timer.start(ctx);

@@ -43,10 +43,16 @@ struct TaskContext {
         return {reinterpret_cast<T*>(o.base + copy * o.copy_bytes), o.pitch, o.rows, o.cols};
     }
 
+    // Where this step or sweep batch stands in the arrays that have a row for each one of this run.
+    OFA_INLINE uint64_t row_of_iteration() const {
+        const Schedule& s = launch->schedule;
+        return iteration - (program == PROGRAM_TRAIN ? s.first_step : sweep_batches_before_step(s, s.first_step));
+    }
+
     // First token of sequence b of this step or sweep batch; -1 for an empty row of the last held-out batch.
     OFA_INLINE int64_t window(int64_t b) const {
         const int64_t batch = launch->model.batch;
-        if (program == PROGRAM_TRAIN) return launch->data.train_windows[int64_t(iteration) * batch + b];
+        if (program == PROGRAM_TRAIN) return launch->data.train_windows[int64_t(row_of_iteration()) * batch + b];
         const uint64_t held_out = sweep_batch(launch->schedule, iteration);
         return launch->data.valid_windows[int64_t(held_out) * batch + b];
     }

@@ -117,7 +117,7 @@ OPTIMIZER = np.dtype(
 
 SCHEDULE = np.dtype(
     [
-        ("first_step", "u8"),        # > 0 when a run is resumed
+        ("first_step", "u8"),        # of this run; the steps before it and their sweeps were done by another
         ("steps", "u8"),             # steps in all; the run ends before step `steps`
         ("sweep_every", "u8"),       # steps between two sweeps, 0 for none
         ("sweep_batches", "u8"),     # iterations of the sweep program per intermediate sweep
@@ -125,13 +125,14 @@ SCHEDULE = np.dtype(
     ]
 )
 """Order of the train role: `sweep_every` steps, a sweep of `sweep_batches`, and so on; after the last step
-one sweep of `final_batches` (and no intermediate one there)."""
+one sweep of `final_batches` (and no intermediate one there). Tickets, counters and clocks of a run that begins at
+`first_step` start at what an unbroken run would have; arrays of steps and of sweep batches begin with its own first."""
 
 DATA = np.dtype(
     [
         ("train_tokens", "u8"),      # i4 [n_train]
         ("valid_tokens", "u8"),      # i4 [n_valid]
-        ("train_windows", "u8"),     # i8 [steps, batch]: first token of each sequence
+        ("train_windows", "u8"),     # i8 [steps - first_step, batch]: first token of each sequence
         ("valid_windows", "u8"),     # i8 [final_batches, batch]: first token, -1 for an empty row
         ("n_train", "u8"),
         ("n_valid", "u8"),
@@ -214,17 +215,18 @@ SERVED = np.dtype(
     [
         ("token", "i4"),
         ("flags", "u4"),         # SERVED_PROMPT: read from a prompt, not sampled; SERVED_FIRST: starts a story
-        ("story", "u4"),         # counts stories from 0
-        ("position", "u4"),      # in the story, from 0; the end-of-text token fed before it is not counted
+        ("story", "u8"),         # counts stories from 0
         ("version", "u8"),       # complete weight version that computed it
         ("time_ns", "u8"),
+        ("position", "u4"),      # in the story, from 0; the end-of-text token fed before it is not counted
+        ("_pad", "u4"),
     ]
 )
 SERVED_PROMPT, SERVED_FIRST = 1, 2
 
 DOOM_STATUS = np.dtype(
     [
-        ("tic", "u8"),           # tics of this game since the launch
+        ("tic", "u8"),           # tics of this game so far
         ("time_ns", "u8"),
         ("render_ns", "u4"),
         ("think_ns", "u4"),
@@ -248,7 +250,7 @@ DOOM_STATUS = np.dtype(
 DOOM_SEAT = np.dtype(
     [
         ("next_tic_ns", "u8"),     # pacing
-        ("tics", "u8"),            # tics since the launch (the game's tic clock)
+        ("tics", "u8"),            # tics so far (the game's tic clock)
         ("single_tics", "u4"),     # of CONTROL.single_tics, how many are used up
         ("behaviour", "u4"),       # index into doom.player.BEHAVIOURS
         ("episode", "i4"), ("map", "i4"), ("skill", "i4"), ("seed", "u4"),  # of the next new game
@@ -289,10 +291,10 @@ LAUNCH = np.dtype(
         ("roles", "u8"),         # u4 [MAX_SMS]: the role table, changed by set_role events
         ("control", "u8"),       # CONTROL
         ("telemetry", "u8"),     # TELEMETRY
-        ("losses", "u8"),        # f4 [steps]
-        ("step_end_ns", "u8"),   # u8 [steps], nanoseconds since started_ns
-        ("sweep_sums", "u8"),    # f8 [all sweep iterations]: sum of token losses
-        ("sweep_counts", "u8"),  # u8 [all sweep iterations]: tokens counted
+        ("losses", "u8"),        # f4 [steps - first_step]
+        ("step_end_ns", "u8"),   # u8 [steps - first_step], nanoseconds since started_ns
+        ("sweep_sums", "u8"),    # f8 [this run's sweep batches]: sum of token losses
+        ("sweep_counts", "u8"),  # u8 [this run's sweep batches]: tokens counted
         ("serve", "u8"),         # SERVE_STATE
         ("served", "u8"),        # SERVED [SERVED_RING]
         ("prompts", "u8"),       # i4 [PROMPT_SLOTS, context]
@@ -319,14 +321,14 @@ SERVE_STATE = np.dtype(
         ("pin", "u8"),                # version in use by the token being decoded, or NONE_U64
         ("_line1", "u8", (15,)),
         ("random_seed", "u8"),
-        ("tokens", "u8"),             # tokens decoded since the launch (the token clock)
-        ("seated", "u8"),             # owned claims: the seats of all tokens before this one are final
+        ("tokens", "u8"),             # tokens decoded so far (the token clock)
+        ("story", "u8"),
+        ("opened", "u8"),             # owned claims: the tokens before this one are open, or done
         ("members", "u4"),            # blocks that have a seat; 0: the next one to serve takes the first seat itself
-        ("_seats", "u4"),
+        ("seats_asked", "u4"),        # 1: a block asks for a seat, or the role table has changed
         ("next_token_ns", "u8"),      # pacing
         ("input_token", "i4"),        # fed to the model by the current iteration
         ("position", "u4"),           # of the input token: its row of the cache
-        ("story", "u4"),
         ("end_of_text", "i4"),        # id that ends a story
         ("prompt_slot", "u4"),        # prompt being read, or NONE_U32
         ("prompt_length", "u4"),
@@ -335,13 +337,12 @@ SERVE_STATE = np.dtype(
         ("temperature", "f4"),        # 0 = greedy
         ("top_p", "f4"),
         ("vocab_used", "u4"),         # ids the tokenizer has; padding is never sampled
-        ("_pad", "u4"),
     ]
 )
 
 SEAT = np.dtype([("first_token", "u8"), ("rank", "u4"), ("blocks", "u4")])
-"""One SM's part in the tokens from `first_token` on: block `rank` of `blocks`, or none (blocks = 0). Written by the
-task that opens a token, for the one after it, before it moves SERVE_STATE.seated on."""
+"""One SM's part in the tokens from `first_token` on: block `rank` of `blocks`, or none (blocks = 0); other values of
+`blocks` and who writes what: cuda/sched/seats.h. Written by the task that opens a token, for the one after it."""
 
 STRUCTS: dict[str, np.dtype] = {
     "TaskWait": TASK_WAIT, "Task": TASK, "Operand": OPERAND, "Program": PROGRAM, "Model": MODEL,

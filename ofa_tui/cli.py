@@ -21,7 +21,7 @@ watched and steered from this terminal. Without --record the terminal UI starts.
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("ofa_tui.commands.replay", "show a recorded run in the terminal UI"),
     "prepare": ("ofa_tui.data.prepare", "tokenise a corpus ahead of time"),
-    "program": ("ofa_tui.program.show", "print the task programs a preset compiles to"),
+    "program": ("ofa_tui.commands.program", "print or simulate the task programs a preset compiles to"),
 }
 """name → (module with add_arguments(parser) and run(args) -> int, help)."""
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/matmul.h"
+#include "ops/stream_order.h"
 #include "task.h"
 
 namespace ofa {
@@ -66,6 +67,36 @@ OFA_OP void op_adamw_gain(Block& block, const TaskContext& ctx) {
               ctx.operand<float>(3).data, ctx.operand<float>(4).data);
 }
 
-OFA_OP void op_matmul_dw_adamw(Block&, const TaskContext&) {}
+// Epilogue of a weight's gradient: the update, and the next version in both orders.
+struct UpdateWeight {
+    AdamW adamw;
+    Matrix<float> master, m, v, w;  // the task's tile of each
+    Streamed<float> stream;
+    int64_t row0, col0;
+
+    OFA_INLINE void prefetch(int i, int j) const {
+        tile::prefetch_write(master.row(i) + j);
+        tile::prefetch_write(m.row(i) + j);
+        tile::prefetch_write(v.row(i) + j);
+        tile::prefetch_write(w.row(i) + j);
+    }
+    OFA_INLINE void operator()(int i, int j, const float* grad, int count) const {
+        float* const OFA_RESTRICT p = master.row(i) + j;
+        float* const OFA_RESTRICT m_row = m.row(i) + j;
+        float* const OFA_RESTRICT v_row = v.row(i) + j;
+        float* const OFA_RESTRICT to = w.row(i) + j;
+        for (int c = 0; c < count; ++c) to[c] = p[c] = adamw.update(grad[c], p[c], m_row[c], v_row[c]);
+        for (int c = 0; c < count; ++c) stream.at(row0 + i, col0 + j + c) = to[c];
+    }
+};
+
+OFA_OP void op_matmul_dw_adamw(Block& block, const TaskContext& ctx) {
+    const AdamW adamw(ctx.launch->optimizer, ctx.iteration, (ctx.task->flags & ADAMW_DECAY) != 0);
+    const UpdateWeight update = {
+        adamw, tile_of(ctx, 2), tile_of(ctx, 3), tile_of(ctx, 4), tile_of(ctx, 5), streamed_operand<float>(ctx, 6),
+        ctx.row0(), ctx.col0()};
+    tile::multiply_tn(block, int(ctx.rows()), int(ctx.cols()), int(ctx.operand<float>(0).rows),
+                      factor(ctx, 0, 0, ctx.row0()), factor(ctx, 1, 0, ctx.col0()), block.scratch<float>(), update);
+}
 
 }  // namespace ofa

@@ -117,6 +117,21 @@ OFA_OP void op_matmul_dw(Block& block, const TaskContext& ctx) {
                       block.scratch<float>(), Store{tile_of(ctx, 2)});
 }
 
-OFA_OP void op_matmul_statistics(Block&, const TaskContext&) {}
+// Operand 3 holds a pair (largest, sum of exp) per row and STATISTICS_TILE columns.
+OFA_OP void op_matmul_statistics(Block& block, const TaskContext& ctx) {
+    const Matrix<float> y = tile_of(ctx, 2), statistics = ctx.operand<float>(3);
+    const int64_t pair = 2 * (ctx.col0() / STATISTICS_TILE);
+    multiply_forward(block, ctx, Store{y});
+    block.sync();
+    for (int64_t r = 0; r < y.rows; ++r) {
+        const float* const OFA_RESTRICT row = y.row(r);
+        float* const to = statistics.row(ctx.row0() + r) + pair;
+        const float largest = block.max(y.cols, row[0], [=](int64_t c) { return row[c]; });
+        const float total = block.sum(y.cols, [=](int64_t c) { return math::exp(row[c] - largest); });
+        if (!block.leader()) continue;
+        to[0] = largest;
+        to[1] = total;
+    }
+}
 
 }  // namespace ofa

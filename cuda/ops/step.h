@@ -28,7 +28,7 @@ OFA_FUNCTION double sum_of_counted(Block& block, const TaskContext& ctx) {
 // losses [BT, 1] -> the step's entry of the loss log, nats per counted token.
 OFA_OP void op_loss(Block& block, const TaskContext& ctx) {
     const double sum = sum_of_counted(block, ctx);
-    if (block.leader()) ctx.launch->losses[ctx.iteration] = float(sum / double(ctx.counted_rows()));
+    if (block.leader()) ctx.launch->losses[ctx.row_of_iteration()] = float(sum / double(ctx.counted_rows()));
 }
 
 OFA_FUNCTION void finish_after(const TaskContext& ctx, uint64_t steps, uint64_t batches) {
@@ -40,8 +40,8 @@ OFA_OP void op_sweep_loss(Block& block, const TaskContext& ctx) {
     const double sum = sum_of_counted(block, ctx);
     if (!block.leader()) return;
     const Launch& launch = *ctx.launch;
-    launch.sweep_sums[ctx.iteration] = sum;
-    launch.sweep_counts[ctx.iteration] = uint64_t(ctx.counted_rows());
+    launch.sweep_sums[ctx.row_of_iteration()] = sum;
+    launch.sweep_counts[ctx.row_of_iteration()] = uint64_t(ctx.counted_rows());
     store_release(&launch.telemetry->sweep_batches_done, ctx.iteration + 1);
     finish_after(ctx, ctx.version, ctx.iteration + 1);
 }
@@ -53,7 +53,7 @@ OFA_OP void op_publish(Block& block, const TaskContext& ctx) {
     if (!block.leader()) return;
     const Launch& launch = *ctx.launch;
     const uint64_t step = ctx.iteration;
-    launch.step_end_ns[step] = now_ns() - launch.telemetry->started_ns;
+    launch.step_end_ns[ctx.row_of_iteration()] = now_ns() - launch.telemetry->started_ns;
     exchange_seq_cst(&launch.serve->published, step + 1);
     if (!wait_until(ctx, NONE_U32, step, [&] { return load_seq_cst(&launch.serve->pin); })) return;
     store_release(&launch.telemetry->steps_done, step + 1);

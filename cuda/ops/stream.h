@@ -1,15 +1,185 @@
-// One token through the model by owned tasks that pass on messages.
+// One token through the model by owned tasks that pass on messages. Weights are read in stream order.
+//
+// Every sum has an order of its own, whichever block computes it, so that tokens do not depend on how many blocks serve.
+// What is read of a message is in scratch memory of the block before anything is published: the buffer may be the same.
 #pragma once
 
-#include "task.h"
+#include "ops/decode.h"
+#include "ops/rotary.h"
+#include "ops/stream_order.h"
+#include "platform/math.h"
+#include "sched/messages.h"
+#include "sched/seats.h"
+#include "serve/serve_state.h"
 
 namespace ofa {
 
-OFA_OP void op_stream_begin(Block&, const TaskContext&) {}
-OFA_OP void op_stream_qkv(Block&, const TaskContext&) {}
-OFA_OP void op_stream_attention(Block&, const TaskContext&) {}
-OFA_OP void op_stream_matmul_residual(Block&, const TaskContext&) {}
-OFA_OP void op_stream_norm_matmul_gelu(Block&, const TaskContext&) {}
-OFA_OP void op_stream_norm_matmul(Block&, const TaskContext&) {}
+// Scratch memory that the bodies below need, in bytes.
+OFA_FUNCTION uint64_t streaming_scratch_bytes(const Model& model) {
+    const uint64_t input = model.width > model.feed_forward ? model.width : model.feed_forward;
+    const uint64_t product = input + model.width;
+    const uint64_t qkv = model.width + 3 * uint64_t(model.head_dim);
+    const uint64_t attention = 2 * uint64_t(model.context) + model.head_dim;
+    const uint64_t larger = product > qkv ? product : qkv;
+    return sizeof(float) * (larger > attention ? larger : attention);
+}
+
+// A part of a head: two runs of columns, half a head apart, so that rotary partners stay together.
+struct Unit {
+    int64_t part, parts;  // of the head
+    int64_t head, size;   // number of the head, its columns
+    int64_t run, cols;    // columns of a run, of both
+
+    OFA_INLINE explicit Unit(const TaskContext& ctx)
+        : part(ctx.row0()),
+          parts(ctx.rows()),
+          head(ctx.col0() / ctx.cols()),
+          size(ctx.cols()),
+          run(size / (2 * parts)),
+          cols(2 * run) {}
+
+    // Element e of the unit as a column of its head. e and e + run are partners.
+    OFA_INLINE int64_t in_head(int64_t e) const { return part * run + (e < run ? e : size / 2 + e - run); }
+    // The same as a column of all heads.
+    OFA_INLINE int64_t column(int64_t e) const { return head * size + in_head(e); }
+    OFA_INLINE int64_t row_of_scores(int64_t of_part) const { return head * parts + of_part; }
+};
+
+// Message i of a task, whole, into `to`.
+OFA_INLINE bool receive_all(Block& block, const TaskContext& ctx, int i, float* to) {
+    const Message message = message_of(ctx, i);
+    return receive(block, ctx, message, 0, 0, message.packets.cols, to);
+}
+
+// RMSNorm of message 0 with gain 1, into `normed`.
+OFA_FUNCTION bool receive_normed(Block& block, const TaskContext& ctx, float* normed) {
+    if (!receive_all(block, ctx, 0, normed)) return false;
+    const Matrix<const float> gain = ctx.operand<const float>(1);
+    const float squares = block.sum(gain.cols, [=](int64_t c) { return normed[c] * normed[c]; });
+    const float scale = 1.0f / sqrtf(squares / float(gain.cols) + ctx.launch->model.norm_epsilon);
+    block.for_each(gain.cols, [=](int64_t c) { normed[c] *= scale * gain.data[c]; });
+    block.sync();
+    return true;
+}
+
+// store(c, x w[c]) for the output columns c of the task; w [out, in] in stream order.
+template <class Store>
+OFA_INLINE void multiply_streamed(Block& block, const TaskContext& ctx, const float* x, int w, Store store) {
+    const Streamed<const float> weight = streamed_operand<const float>(ctx, w);
+    const int64_t first = ctx.col0();
+    block.sum_rows(
+        ctx.cols(), weight.cols, [=](int64_t c, int64_t k) { return x[k] * weight.at(first + c, k); },
+        [=](int64_t c, float sum) { store(first + c, sum); });
+}
+
+// table [V, C] -> message x [1, C], the row of the input token.
+OFA_OP void op_stream_begin(Block& block, const TaskContext& ctx) {
+    const uint64_t needed = streaming_scratch_bytes(ctx.launch->model);
+    const auto open = [&] {
+        if (!check(ctx, needed, block.scratch_bytes()) || !open_token(ctx)) return false;
+        open_to_blocks(ctx);
+        return true;
+    };
+    if (!block.broadcast(open)) return;
+    TaskContext pinned = ctx;
+    pinned.version = load_relaxed(&ctx.launch->serve->pin);
+    const float* row = pinned.operand<const float>(0).row(ctx.launch->serve->input_token);
+    const Message x = message_of(ctx, 1);
+    block.for_each(x.packets.cols, [=](int64_t c) { publish(x, 0, c, row[c]); });
+}
+
+// The unit's columns of q, k and v at the token's position; k and v join the cache. The part of q k^T that they make up,
+// for every position so far.
+OFA_OP void op_stream_qkv(Block& block, const TaskContext& ctx) {
+    const Unit unit(ctx);
+    const Model& model = ctx.launch->model;
+    const int64_t width = model.width, n = unit.cols;
+    float* const x = block.scratch<float>();
+    float* const q = x + width;
+    float* const k = q + n;
+    float* const v = k + n;
+    if (!receive_normed(block, ctx, x)) return;
+    const Streamed<const float> weight = streamed_operand<const float>(ctx, 2);
+    block.sum_rows(
+        3 * n, width,
+        [=](int64_t j, int64_t i) { return x[i] * weight.at(j / n * width + unit.column(j % n), i); },
+        [=](int64_t j, float sum) { q[j] = sum; });
+    block.sync();
+
+    const int64_t position = ctx.launch->serve->position;
+    const Matrix<float> keys = ctx.operand<float>(3), values = ctx.operand<float>(4);
+    float* const new_key = keys.row(position);
+    float* const new_value = values.row(position);
+    const float scale = 1.0f / sqrtf(float(unit.size));
+    const double base = double(model.rope_base);
+    block.for_each(unit.run, [=](int64_t e) {
+        const int64_t partner = e + unit.run, first = unit.column(e), second = unit.column(partner);
+        const double turns = double(position) * rotary_frequency(unit.in_head(e), unit.size, base);
+        const math::SineCosine angle = math::sine_cosine_of_turns(turns);
+        rotate(q[e] * scale, q[partner] * scale, angle.cosine, angle.sine, q[e], q[partner]);
+        rotate(k[e], k[partner], angle.cosine, angle.sine, new_key[first], new_key[second]);
+        new_value[first] = v[e];
+        new_value[second] = v[partner];
+    });
+    block.sync();
+
+    const Message scores = message_of(ctx, 5);
+    const int64_t row = unit.row_of_scores(unit.part);
+    block.sum_rows(
+        position + 1, n, [=](int64_t r, int64_t e) { return q[e] * keys.row(r)[unit.column(e)]; },
+        [=](int64_t r, float sum) { publish(scores, row, r, sum); });
+}
+
+// The parts of the head's scores added up, softmax, and the unit's columns of the weighted sum of values.
+OFA_OP void op_stream_attention(Block& block, const TaskContext& ctx) {
+    const Unit unit(ctx);
+    const int64_t rows = int64_t(ctx.launch->serve->position) + 1;
+    float* const scores = block.scratch<float>();
+    float* const part = scores + rows;
+    float* const o = part + rows;
+    const Message parts = message_of(ctx, 0);
+    if (!receive(block, ctx, parts, unit.row_of_scores(0), 0, rows, scores)) return;
+    for (int64_t other = 1; other < unit.parts; ++other) {
+        if (!receive(block, ctx, parts, unit.row_of_scores(other), 0, rows, part)) return;
+        block.for_each(rows, [=](int64_t r) { scores[r] += part[r]; });
+        block.sync();
+    }
+    const float largest = block.max(rows, -INFINITY, [=](int64_t r) { return scores[r]; });
+    block.for_each(rows, [=](int64_t r) { scores[r] = math::exp(scores[r] - largest); });
+    block.sync();
+    const float inverse = 1.0f / block.sum(rows, [=](int64_t r) { return scores[r]; });
+    const Matrix<const float> values = ctx.operand<const float>(1);
+    block.for_each(unit.cols, [=](int64_t e) { o[e] = 0.0f; });
+    for (int64_t r = 0; r < rows; ++r) {
+        const float weight = scores[r] * inverse;
+        const float* const value = values.row(r);
+        block.for_each(unit.cols, [=](int64_t e) { o[e] += weight * value[unit.column(e)]; });
+    }
+    const Message attention = message_of(ctx, 2);
+    block.for_each(unit.cols, [=](int64_t e) { publish(attention, 0, unit.column(e), o[e]); });
+}
+
+OFA_OP void op_stream_matmul_residual(Block& block, const TaskContext& ctx) {
+    const int64_t first = ctx.col0();
+    const Message skipped = message_of(ctx, 2), y = message_of(ctx, 3);
+    float* const skip = block.scratch<float>();
+    float* const x = skip + ctx.cols();
+    if (!receive(block, ctx, skipped, 0, first, ctx.cols(), skip) || !receive_all(block, ctx, 0, x)) return;
+    multiply_streamed(block, ctx, x, 1, [=](int64_t c, float sum) { publish(y, 0, c, skip[c - first] + sum); });
+}
+
+OFA_OP void op_stream_norm_matmul_gelu(Block& block, const TaskContext& ctx) {
+    float* const x = block.scratch<float>();
+    if (!receive_normed(block, ctx, x)) return;
+    const Message a = message_of(ctx, 3);
+    multiply_streamed(block, ctx, x, 2, [=](int64_t c, float sum) { publish(a, 0, c, math::gelu(sum)); });
+}
+
+OFA_OP void op_stream_norm_matmul(Block& block, const TaskContext& ctx) {
+    float* const x = block.scratch<float>();
+    if (!receive_normed(block, ctx, x)) return;
+    float* const y = ctx.operand<float>(3).data;
+    multiply_streamed(block, ctx, x, 2, [=](int64_t c, float sum) { y[c] = sum; });
+}
 
 }  // namespace ofa

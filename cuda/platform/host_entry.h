@@ -97,9 +97,11 @@ uint32_t ofa_layout(uint64_t* numbers, uint32_t capacity) {
 
 // Bytes of scratch memory that an SM needs for any task of this model.
 uint64_t ofa_scratch_bytes(const ofa::Launch* launch) {
-    const uint64_t training = ofa::training_scratch_bytes(launch->model);
-    const uint64_t serving = ofa::serving_scratch_bytes(launch->model);
-    return training > serving ? training : serving;
+    const uint64_t needs[] = {ofa::training_scratch_bytes(launch->model), ofa::serving_scratch_bytes(launch->model),
+                              ofa::streaming_scratch_bytes(launch->model)};
+    uint64_t most = 0;
+    for (const uint64_t need : needs) most = need > most ? need : most;
+    return most;
 }
 
 uint64_t ofa_doom_game_bytes() { return sizeof(ofa::DoomTable); }

@@ -38,7 +38,9 @@ OFA_INLINE void apply_events(const Launch& launch, uint32_t clock, uint64_t now,
 // Step events move SMs between roles. Each block reads its entry before its next task.
 OFA_INLINE void apply_step_events(const Launch& launch, uint64_t step) {
     apply_events(launch, CLOCK_STEP, step, [&](const Event& event) {
-        if (event.action == ACTION_SET_ROLE) store_release(&launch.roles[event.target], uint32_t(event.args[0]));
+        if (event.action != ACTION_SET_ROLE) return true;
+        store_release(&launch.roles[event.target], uint32_t(event.args[0]));
+        exchange_seq_cst(&launch.serve->seats_asked, 1u);
         return true;
     });
 }

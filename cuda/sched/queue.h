@@ -5,6 +5,7 @@
 #include "sched/events.h"
 #include "sched/jitter.h"
 #include "sched/schedule.h"
+#include "sched/seats.h"
 #include "sched/status.h"
 
 namespace ofa {
@@ -32,20 +33,26 @@ OFA_INLINE bool exhausted(const Launch& launch, uint32_t role) {
 }
 
 // The role that a block takes up now. A program of whole iterations is left between two of them only: then every
-// task of the iteration before is in somebody's hands, so that a token in flight is always finished.
-OFA_INLINE uint32_t choose_role(const Launch& launch, uint32_t sm, uint32_t role) {
+// task of the iteration before is in somebody's hands, so that a token in flight is always finished. One of owned tasks
+// is left when the block's seat ends.
+OFA_INLINE uint32_t choose_role(const Launch& launch, uint32_t sm, uint32_t role, Place& place) {
     const uint32_t wanted = load_acquire(&launch.roles[sm]);
     if (wanted == role || exhausted(launch, role)) return wanted;
     const Program& program = launch.programs[first_program(role)];
+    if (is_owned(program)) return gives_up_seat(launch, sm, program, place) ? wanted : role;
     const bool between = load_relaxed(&launch.queues[role].next) % program.n_tasks == 0;
     return program.claims != CLAIM_WHOLE || between ? wanted : role;
 }
 
-OFA_INLINE uint64_t claim_ticket(const Launch& launch, uint32_t sm, uint32_t role) {
+// The next of the queue's tickets or, of owned tasks, of the block's own.
+OFA_INLINE uint64_t claim_ticket(const Launch& launch, uint32_t sm, uint32_t role, Place& place) {
     jitter(launch, sm);
     if (aborted(launch)) return TICKET_LEAVE;
     if (exhausted(launch, role)) return load_acquire(&launch.control->stop) != 0 ? TICKET_LEAVE : TICKET_NONE;
-    return fetch_add_relaxed(&launch.queues[role].next, uint64_t(1));
+    const Program& program = launch.programs[first_program(role)];
+    if (!is_owned(program)) return fetch_add_relaxed(&launch.queues[role].next, uint64_t(1));
+    const bool seated = has_seat(program, place) || (take_seat(launch, sm, place) && has_seat(program, place));
+    return seated ? place.token * program.n_tasks + place.task++ : TICKET_NONE;
 }
 
 // Waits for better times, and in the place of the step that will not come applies step events after the last one.

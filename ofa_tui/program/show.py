@@ -19,7 +19,6 @@ BYTES = {"f4": 4, "bf16": 2, "i4": 4, "u1": 1, "f8": 8, "u8": 8}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=["show"], help="print a stage of the compilation")
     parser.add_argument("--preset", default="tiny", help=f"one of {', '.join(PRESETS)} (default: tiny)")
     parser.add_argument("--stage", choices=sorted(STAGES), default="model",
                         help="model: operations by layer; buffers; tasks and counters one by one; proof: what was "

@@ -115,3 +115,25 @@ def test_cross_entropy_and_its_gradient(kernel, vocab):
     assert np.array_equal(losses, sweep_losses)
     assert np.abs(losses[:, 0] - expected).max() < 1e-4
     assert relative(logits, gradient / counted) < ERROR
+
+
+@pytest.mark.parametrize("vocab", [2, 256, 320, 700])
+def test_cross_entropy_from_statistics(kernel, vocab):
+    """The same losses and gradients as in three passes over the logits, from pairs of any column tile."""
+    rng = np.random.default_rng(vocab)
+    model = ModelConfig(1, 48, 2, 96, 40, vocab)
+    rig, rows = TaskRig(kernel, model, 3, rng.integers(0, vocab, 101)), 120
+    logits = matrix(rng, rows, vocab) * np.float32(10)
+    logits[5] += 1000
+    tiles = [logits[:, first : first + 256] for first in range(0, vocab, 256)]
+    pairs = [(tile.max(axis=1), np.exp(tile - tile.max(axis=1, keepdims=True)).sum(axis=1)) for tile in tiles]
+    statistics = np.stack([part for pair in pairs for part in pair], axis=1).astype(np.float32)
+    losses, sweep_losses, expected = (np.full((rows, 1), 7, np.float32) for _ in range(3))
+    in_three_passes = logits.copy()
+    rig.run("cross_entropy", [in_three_passes, expected], (0, rows, 0, vocab))
+    rig.run("cross_entropy_loss_statistics", [logits, statistics, sweep_losses], (0, rows, 0, vocab))
+    for row in range(0, rows, 32):
+        rig.run("cross_entropy_statistics", [logits, statistics, losses], (row, min(32, rows - row), 0, vocab))
+    assert np.array_equal(losses, sweep_losses)
+    assert np.abs(losses - expected).max() < 1e-4
+    assert relative(logits, in_three_passes) < ERROR

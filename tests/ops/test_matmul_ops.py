@@ -66,6 +66,26 @@ def test_products_of_any_shape(rig, m, n, k, before, after, seed):
     check(y, tile, x_t.T.astype(float) @ w_t, scale)
 
 
+@settings(max_examples=30, deadline=None)
+@given(rows=sizes, cols=st.integers(1, 300), k=st.integers(1, 90), before=st.integers(0, 9), tile=st.integers(0, 2),
+       seed=st.integers(0, 99))
+def test_statistics_of_a_product(rig, rows, cols, k, before, tile, seed):
+    """Each row's largest output of the tile and the sum of exp(output - largest), beside those of other tiles."""
+    rng = np.random.default_rng(seed)
+    col = 256 * tile
+    cols = min(cols, 256)
+    x, w = matrix(rng, before + rows, k), matrix(rng, col + cols, k)
+    y = np.full((before + rows, col + cols), 7, np.float32)
+    statistics = np.full((before + rows, 8), 7, np.float32)
+    area = before, rows, col, cols
+    rig.run("matmul_statistics", [x, w, y, statistics], area)
+    check(y, area, x.astype(float) @ w.T, k**0.5)
+    written = y[before:, col:].astype(float)
+    largest = written.max(axis=1)
+    expected = np.stack([largest, np.exp(written - largest[:, None]).sum(axis=1)], axis=1)
+    check(statistics, (before, rows, 2 * tile, 2), np.pad(expected, ((before, 0), (2 * tile, 6 - 2 * tile))), cols**0.5)
+
+
 @pytest.mark.parametrize("op, x_shape, w_shape", [
     ("matmul", (100, 333), (90, 333)),
     ("matmul_dx", (100, 333), (333, 90)),
