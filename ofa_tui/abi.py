@@ -43,6 +43,8 @@ SERVED_RING = 1 << 16
 FRAME_SLOTS = 64
 """Frames of a game that are kept, 1.8 seconds of it: a reader that polls more often misses none."""
 FRAME_WIDTH, FRAME_HEIGHT = 320, 200
+COMMAND_RING = 1 << 16
+"""Commands of a game that are kept: half an hour of it, or several seconds at full speed."""
 
 COUNTER_STRIDE = 16
 """u8 words from one counter to the next: 128 bytes, so that no two counters share a cache line."""
@@ -247,6 +249,16 @@ DOOM_STATUS = np.dtype(
 )
 """What a published frame shows; one per frame slot, so that picture and figures belong together."""
 
+DOOM_COMMAND = np.dtype(
+    [
+        ("forward", "i1"), ("side", "i1"), ("turn", "i1"), ("buttons", "u1"),  # the four bytes of a demo
+        ("starts", "u1"),        # 1: first tic of a new game, of which the rest says where it begins
+        ("episode", "u1"), ("map", "u1"), ("skill", "u1"),
+    ]
+)
+"""What a game's player did in a tic. That of tic n (of the tic clock) is in place n mod COMMAND_RING; it is there
+once TELEMETRY.frames is above n."""
+
 DOOM_SEAT = np.dtype(
     [
         ("next_tic_ns", "u8"),     # pacing
@@ -300,6 +312,7 @@ LAUNCH = np.dtype(
         ("prompts", "u8"),       # i4 [PROMPT_SLOTS, context]
         ("frames", "u8"),        # u1 [n_games, FRAME_SLOTS, 200, 320]
         ("doom_status", "u8"),   # DOOM_STATUS [n_games, FRAME_SLOTS]
+        ("doom_commands", "u8"),  # DOOM_COMMAND [n_games, COMMAND_RING]
         ("doom_seats", "u8"),    # DOOM_SEAT [n_games]
         ("doom_wad", "u8"),      # packed WAD blob, or 0
         ("tensor_maps", "u8"),   # tensor maps of 128 bytes; see OPERAND.tensor_map
@@ -348,5 +361,6 @@ STRUCTS: dict[str, np.dtype] = {
     "TaskWait": TASK_WAIT, "Task": TASK, "Operand": OPERAND, "Program": PROGRAM, "Model": MODEL,
     "Optimizer": OPTIMIZER, "Schedule": SCHEDULE, "Data": DATA, "Event": EVENT, "Control": CONTROL,
     "Queue": QUEUE, "SmStatus": SM_STATUS, "Abort": ABORT, "Served": SERVED, "DoomStatus": DOOM_STATUS,
-    "DoomSeat": DOOM_SEAT, "Telemetry": TELEMETRY, "ServeState": SERVE_STATE, "Seat": SEAT, "Launch": LAUNCH,
+    "DoomCommand": DOOM_COMMAND, "DoomSeat": DOOM_SEAT, "Telemetry": TELEMETRY, "ServeState": SERVE_STATE,
+    "Seat": SEAT, "Launch": LAUNCH,
 }

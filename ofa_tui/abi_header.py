@@ -46,6 +46,7 @@ _POINTERS = {
     "Launch.prompts": "const int32_t*",
     "Launch.frames": "uint8_t*",
     "Launch.doom_status": "DoomStatus*",
+    "Launch.doom_commands": "DoomCommand*",
     "Launch.doom_seats": "DoomSeat*",
     "Launch.doom_wad": "const uint8_t*",
     "Launch.doom_games": "uint8_t*",
@@ -112,7 +113,8 @@ def abi_header() -> str:
     ]
     for name in (
         "MAX_SMS", "MAX_WAITS", "MAX_OPERANDS", "MAX_GAMES", "EVENT_RING", "PROMPT_SLOTS", "SERVED_RING",
-        "FRAME_SLOTS", "FRAME_WIDTH", "FRAME_HEIGHT", "NONE_U16", "NONE_U32", "SERVED_PROMPT", "SERVED_FIRST",
+        "FRAME_SLOTS", "FRAME_WIDTH", "FRAME_HEIGHT", "COMMAND_RING", "NONE_U16", "NONE_U32", "SERVED_PROMPT",
+        "SERVED_FIRST",
         "COUNTER_STRIDE", "ABORT_DEADLINE", "ABORT_OPCODE", "ABORT_CHECK", "PHASE_IDLE", "PHASE_WAITING",
         "PHASE_RUNNING",
     ):

@@ -20,6 +20,7 @@ watched and steered from this terminal. Without --record the terminal UI starts.
 
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("ofa_tui.commands.replay", "show a recorded run in the terminal UI"),
+    "doom": ("ofa_tui.commands.doom", "play a Doom demo, with its trace or frames"),
     "prepare": ("ofa_tui.data.prepare", "tokenise a corpus ahead of time"),
     "program": ("ofa_tui.commands.program", "print or simulate the task programs a preset compiles to"),
 }
@@ -47,6 +48,7 @@ def _main_parser() -> argparse.ArgumentParser:
     record.add_argument("--record", type=Path, metavar="DIR", help="run headless and write everything into DIR")
     record.add_argument("--frame-every", type=float, default=10.0, metavar="S",
                         help="seconds between two PNG frames (default: 10)")
+    record.add_argument("--doom-demo", type=Path, metavar="OUT.lmp", help="write Doom's player down as a demo")
     screen = parser.add_argument_group("the terminal")
     screen.add_argument("--theme", metavar="NAME", help="colour theme")
     screen.add_argument("--reduced-motion", action="store_true", help="repaint as little as possible")
@@ -60,7 +62,9 @@ def _run(args: argparse.Namespace) -> int:
     if args.record is not None:
         from ofa_tui.commands.record import record_run
 
-        return record_run(chosen, args.record, frame_every_s=args.frame_every)
+        return record_run(chosen, args.record, frame_every_s=args.frame_every, doom_demo=args.doom_demo)
+    if args.doom_demo is not None:
+        raise OfaError("--doom-demo needs --record DIR: a demo is written while a run is recorded")
     from ofa_tui.commands.watch import watch_run
 
     return watch_run(chosen, theme=args.theme, reduced_motion=args.reduced_motion)

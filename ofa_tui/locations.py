@@ -34,6 +34,11 @@ def cache() -> Path:
     return Path(override) if override else user_cache_path("ofa-tui")
 
 
+def fetched_wads() -> Path:
+    """WADs that scripts/fetch_wads.py got, a folder per version."""
+    return cache() / "freedoom"
+
+
 def config() -> Path:
     """Keymap and settings of the user. `OFA_TUI_CONFIG` overrides it."""
     override = os.environ.get("OFA_TUI_CONFIG")

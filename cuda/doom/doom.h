@@ -6,6 +6,8 @@
 //     doom_draw(block, game, wad, scratch, frame)  picture, all threads of the block (render/draw.h)
 //     doom_status(game, status)                    the figures beside the picture
 //
+// doom_tic is doom_begin_tic (what is pending: births, level loads) and doom_run_tic, for those who look between the two.
+//
 //     uint64_t doom_game_bytes()
 //     void doom_start(Game&, const WadBlob&, const NewGame&)
 //     TicCommand player_think(Game&, const WadBlob&)
@@ -23,10 +25,14 @@ namespace doom {
 struct NewGame {
     uint8_t episode, map;       // Doom II maps: episode 1
     uint8_t skill;              // 0-4
-    uint8_t players;            // 1-4; more than one plays by cooperative rules
+    uint8_t players;            // 1-4, the first ones; more than one plays by cooperative rules
     uint8_t viewed;
     uint8_t behaviour;          // of player `viewed`
     uint8_t respawn, fast, no_monsters, deathmatch;
+    uint8_t present;            // of a demo: bit i for player i, in place of `players`
+    uint8_t sounds;             // Game::sounds
+    uint8_t stays_at_end;       // Game::stays_at_end
+    uint8_t _pad[3];
     uint32_t seed;              // of the scripted player
 };
 
@@ -37,23 +43,27 @@ OFA_NOINLINE void doom_start(Game& g, const WadBlob& wad, const NewGame& n) {
     memset(&g, 0, sizeof g);
     g.commercial = wad.rules == RULES_DOOM2;
     g.skill = n.skill;
-    g.cooperative = n.players > 1;
     g.deathmatch = n.deathmatch;
     g.no_monsters = n.no_monsters;
     g.respawn_monsters = n.respawn || n.skill == 4;
     g.fast_monsters = n.fast;
     g.viewed = n.viewed;
     g.seed = n.seed;
-    for (int i = 0; i < n.players && i < MAX_PLAYERS; ++i) g.present[i] = 1;
-    for (Player& p : g.players) p.mobj = p.attacker = NONE;
-    g.status_bar.rampage_tics = g.status_bar.last_pain_health = -1;
+    g.sounds = n.sounds;
+    g.stays_at_end = n.stays_at_end;
+    int players = 0;
+    for (int i = 0; i < MAX_PLAYERS; ++i) {
+        g.present[i] = n.present ? n.present >> i & 1 : i < n.players;
+        players += g.present[i];
+    }
+    g.cooperative = players > 1;
     begin_game(g, wad, n.episode, n.map);
     start_script(g, n.behaviour, n.seed);
 }
 
-// One tic; `commands` has one entry for each player slot.
-OFA_NOINLINE void doom_tic(Game& g, const WadBlob& wad, const TicCommand* commands) {
-    do_pending_action(g, wad);
+OFA_FUNCTION void doom_begin_tic(Game& g, const WadBlob& wad) { do_pending_action(g, wad); }
+
+OFA_NOINLINE void doom_run_tic(Game& g, const WadBlob& wad, const TicCommand* commands) {
     for (int i = 0; i < MAX_PLAYERS; ++i) {
         if (!g.present[i]) continue;
         g.players[i].command = commands[i];
@@ -68,6 +78,12 @@ OFA_NOINLINE void doom_tic(Game& g, const WadBlob& wad, const TicCommand* comman
         tick_finale(g);
     }
     ++g.tic;
+}
+
+// One tic; `commands` has one entry for each player slot.
+OFA_FUNCTION void doom_tic(Game& g, const WadBlob& wad, const TicCommand* commands) {
+    doom_begin_tic(g, wad);
+    doom_run_tic(g, wad, commands);
 }
 
 template <class Status>

@@ -178,6 +178,7 @@ struct Player {
     uint8_t god, noclip;
     int32_t refire;
     int16_t kill_count, item_count, secret_count;
+    int16_t frags[MAX_PLAYERS];   // of the level: others killed, and itself by the level
     int16_t message;            // just received; number in messages.h, 0 none
     int16_t shown_message;      // at the top of the screen
     int32_t message_tics;       // it stays there, 0 none
@@ -199,18 +200,20 @@ struct StatusBar {
     int32_t random;
 };
 
-// Scores shown between two levels, counting up; fire or use skips. Percentages and seconds shown start at -1.
+// Scores shown between two levels, counting up; fire or use skips. What is not shown yet is -1.
 enum IntermissionStage : uint8_t { STAGE_COUNTS, STAGE_NEXT_PLACE, STAGE_LEAVING };
+enum Score : int8_t { SCORE_KILLS, SCORE_ITEMS, SCORE_SECRETS, SCORE_FRAGS, SCORES };  // percentages, frags a number
 struct Intermission {
     IntermissionStage stage;
-    uint8_t step;               // of STAGE_COUNTS: odd pauses, 2 kills, 4 items, 6 secrets, 8 time, 10 done
+    uint8_t step;               // of STAGE_COUNTS: odd pauses, 2 kills, 4 items, 6 secrets, 8 time or frags, 10 done
     uint8_t hurry;              // a player asked to skip
     uint8_t secret_exit;
+    uint8_t frags_count;        // in a game of several, who has killed another: then frags are shown
     int32_t tics;               // since its start
     int32_t left;               // tics of the stage or pause
     int32_t episode, last_map, next_map;
-    int32_t kills, items, secrets, seconds, par_seconds;  // final figures of the viewed player
-    int32_t shown_kills, shown_items, shown_secrets, shown_seconds, shown_par;
+    int32_t scores[MAX_PLAYERS][SCORES], seconds, par_seconds;  // final figures; alone, only the viewed player counts
+    int32_t shown[MAX_PLAYERS][SCORES], shown_seconds, shown_par;
     int32_t finale_tics;
     int32_t animation_tics;     // tics when the map's animations began
     uint8_t animation_random;   // cosmetic stream's index then
@@ -292,9 +295,10 @@ struct Script {
 
 struct Game {
     // --- the game ---
-    uint64_t tic;               // since the launch
+    uint64_t tic;               // since the game began
     uint32_t seed;
     int32_t level;              // index of the level in the blob
+    uint32_t loads;             // levels set up since the launch
     uint8_t episode, map, skill;      // skill 0-4
     uint8_t commercial;         // Doom II rules and maps
     uint8_t cooperative, deathmatch, no_monsters, respawn_monsters, fast_monsters;
@@ -306,6 +310,8 @@ struct Game {
     uint8_t secret_exit;
     uint8_t sky;                // number of the sky texture, 1-4
     uint8_t simulation_random, cosmetic_random;  // indices of the two streams
+    uint8_t stays_at_end;       // no new game follows the last level: a demo, whose original stops there
+    uint8_t sounds;             // audible sounds draw cosmetic numbers, as with a sound card (sim/sound.h)
     uint8_t exhausted;          // a pool was full and something was left out
     int32_t level_tics;         // leveltime
     int32_t total_kills, total_items, total_secrets;

@@ -74,11 +74,12 @@ struct UpdateWeight {
     Streamed<float> stream;
     int64_t row0, col0;
 
-    OFA_INLINE void prefetch(int i, int j) const {
-        tile::prefetch_write(master.row(i) + j);
-        tile::prefetch_write(m.row(i) + j);
-        tile::prefetch_write(v.row(i) + j);
-        tile::prefetch_write(w.row(i) + j);
+    template <class F>
+    OFA_INLINE void touches(int i, int j, F f) const {
+        f(master.row(i) + j, master.pitch);
+        f(m.row(i) + j, m.pitch);
+        f(v.row(i) + j, v.pitch);
+        f(w.row(i) + j, w.pitch);
     }
     OFA_INLINE void operator()(int i, int j, const float* grad, int count) const {
         float* const OFA_RESTRICT p = master.row(i) + j;

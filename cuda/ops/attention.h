@@ -15,6 +15,7 @@ namespace ofa {
 
 constexpr int ATTENTION_KEYS = 32;      // keys per block: the width of a panel of the tile product
 constexpr int ATTENTION_QUERIES = 128;  // queries of the forward pass whose scores are held at a time
+constexpr int ATTENTION_ROWS_AHEAD = 8;  // rows of q, k, v, o and do that are on their way from memory
 constexpr float HIDDEN_SCORE = -1e30f;  // of a key after the query; math::exp turns it into about 1e-38
 
 // Scratch memory for a sequence of T positions. Every part starts at a multiple of 64 bytes.
@@ -101,6 +102,10 @@ OFA_INLINE Column lse_column(const TaskContext& ctx, int i) {
     return {lse.row(ctx.row0()) + ctx.col0() / ctx.cols(), lse.pitch};
 }
 
+OFA_INLINE void prefetch_row(Matrix<float> matrix, int64_t row) {
+    if (row < matrix.rows) tile::prefetch(matrix.row(row), int(matrix.cols));
+}
+
 // Fills scratch.q, k, cosine and sine. The angle of a position is that of the one before and one more turn:
 // in double the error of a long sequence is far below that of the floats which are stored. Column pair i
 // belongs to one thread.
@@ -125,6 +130,8 @@ OFA_NOINLINE void rotate_queries_and_keys(Block& block, const AttentionHead& hea
         float* const OFA_RESTRICT cosines = head.scratch.cosine + t * half;
         float* const OFA_RESTRICT sines = head.scratch.sine + t * half;
         const float scale = head.scale;
+        prefetch_row(head.q, t + ATTENTION_ROWS_AHEAD);
+        prefetch_row(head.k, t + ATTENTION_ROWS_AHEAD);
         block.for_each(half, [=](int64_t i) {
             const double c = angle_cosine[i], s = angle_sine[i];
             const float cosine = float(c), sine = float(s);
@@ -220,6 +227,8 @@ OFA_INLINE void start_backward(Block& block, const AttentionHead& head, Matrix<f
         const float* const o_row = o.row(i);
         const float* const do_row = d_o.row(i);
         float* const dq_row = head.scratch.dq + int64_t(i) * head.head_dim;
+        prefetch_row(o, i + ATTENTION_ROWS_AHEAD);
+        prefetch_row(d_o, i + ATTENTION_ROWS_AHEAD);
         block.for_each(head.head_dim, [=](int64_t c) { dq_row[c] = 0.0f; });
         const float dot = block.sum(head.head_dim, [=](int64_t c) { return o_row[c] * do_row[c]; });
         if (block.leader()) head.scratch.row[i] = dot;

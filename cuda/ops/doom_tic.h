@@ -55,7 +55,7 @@ OFA_FUNCTION void start_game(doom::Game& game, const doom::WadBlob& wad, DoomSea
 OFA_FUNCTION bool open_tic(const TaskContext& ctx, DoomSeat& seat) {
     constexpr uint64_t LONGEST_CATCH_UP_NS = 1000000000;
     const Control& control = *ctx.launch->control;
-    if (seat.tics == 0) seat.next_tic_ns = now_ns();
+    if (seat.next_tic_ns == 0) seat.next_tic_ns = now_ns();
     const bool open = pass_boundary(ctx, &seat.next_tic_ns, [&] {
         if (load_acquire(&control.single_tics) == seat.single_tics) return false;
         ++seat.single_tics;
@@ -71,6 +71,18 @@ OFA_FUNCTION bool open_tic(const TaskContext& ctx, DoomSeat& seat) {
     return true;
 }
 
+// Keeps what a demo needs: the command, and where a game begins that begins with this tic.
+OFA_FUNCTION void log_command(DoomCommand& log, const doom::Game& game, const doom::TicCommand& command) {
+    log.forward = command.forward;
+    log.side = command.side;
+    log.turn = int8_t(command.turn >> 8);
+    log.buttons = command.buttons;
+    log.starts = game.tic == 1;
+    log.episode = game.episode;
+    log.map = game.map;
+    log.skill = game.skill;
+}
+
 OFA_FUNCTION void simulate(const TaskContext& ctx, doom::Game& game, DoomSeat& seat, DoomStatus& status) {
     const doom::WadBlob& wad = wad_of(*ctx.launch);
     apply_events(*ctx.launch, CLOCK_TIC, seat.tics, [&](const Event& event) {
@@ -84,6 +96,8 @@ OFA_FUNCTION void simulate(const TaskContext& ctx, doom::Game& game, DoomSeat& s
     commands[game.viewed] = doom::player_think(game, wad);
     status.think_ns = uint32_t(now_ns() - started_ns);
     doom::doom_tic(game, wad, commands);
+    DoomCommand* log = ctx.launch->doom_commands + uint64_t(ctx.row0()) * COMMAND_RING;
+    log_command(log[seat.tics % COMMAND_RING], game, commands[game.viewed]);
     ++seat.tics;
 }
 

@@ -39,7 +39,10 @@ OFA_INLINE void multiply_backward(Block& block, const TaskContext& ctx, const Ep
 struct Store {
     Matrix<float> y;
 
-    OFA_INLINE void prefetch(int i, int j) const { tile::prefetch_write(y.row(i) + j); }
+    template <class F>
+    OFA_INLINE void touches(int i, int j, F f) const {
+        f(y.row(i) + j, y.pitch);
+    }
     OFA_INLINE void operator()(int i, int j, const float* values, int count) const {
         float* const OFA_RESTRICT to = y.row(i) + j;
         for (int c = 0; c < count; ++c) to[c] = values[c];
@@ -49,9 +52,10 @@ struct Store {
 struct StoreWithSkip {
     Matrix<float> skip, y;
 
-    OFA_INLINE void prefetch(int i, int j) const {
-        tile::prefetch_read(skip.row(i) + j);
-        tile::prefetch_write(y.row(i) + j);
+    template <class F>
+    OFA_INLINE void touches(int i, int j, F f) const {
+        f(skip.row(i) + j, skip.pitch);
+        f(y.row(i) + j, y.pitch);
     }
     OFA_INLINE void operator()(int i, int j, const float* values, int count) const {
         const float* const OFA_RESTRICT from = skip.row(i) + j;
@@ -63,9 +67,10 @@ struct StoreWithSkip {
 struct StoreGelu {
     Matrix<float> u, a;
 
-    OFA_INLINE void prefetch(int i, int j) const {
-        tile::prefetch_write(u.row(i) + j);
-        tile::prefetch_write(a.row(i) + j);
+    template <class F>
+    OFA_INLINE void touches(int i, int j, F f) const {
+        f(u.row(i) + j, u.pitch);
+        f(a.row(i) + j, a.pitch);
     }
     OFA_INLINE void operator()(int i, int j, const float* values, int count) const {
         float* const OFA_RESTRICT u_row = u.row(i) + j;
@@ -80,9 +85,10 @@ struct StoreGelu {
 struct StoreThroughGelu {
     Matrix<float> u, du;
 
-    OFA_INLINE void prefetch(int i, int j) const {
-        tile::prefetch_read(u.row(i) + j);
-        tile::prefetch_write(du.row(i) + j);
+    template <class F>
+    OFA_INLINE void touches(int i, int j, F f) const {
+        f(u.row(i) + j, u.pitch);
+        f(du.row(i) + j, du.pitch);
     }
     OFA_INLINE void operator()(int i, int j, const float* values, int count) const {
         const float* const OFA_RESTRICT u_row = u.row(i) + j;

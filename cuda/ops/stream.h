@@ -1,7 +1,7 @@
 // One token through the model by owned tasks that pass on messages. Weights are read in stream order.
 //
-// Every sum has an order of its own, whichever block computes it, so that tokens do not depend on how many blocks serve.
-// What is read of a message is in scratch memory of the block before anything is published: the buffer may be the same.
+// Every sum has an order of its own, whichever block computes it, so that tokens do not depend on how many serve. What
+// is read of a message is in scratch memory of the block before anything is published: the buffer may be the same.
 #pragma once
 
 #include "ops/decode.h"
@@ -88,8 +88,8 @@ OFA_OP void op_stream_begin(Block& block, const TaskContext& ctx) {
     block.for_each(x.packets.cols, [=](int64_t c) { publish(x, 0, c, row[c]); });
 }
 
-// The unit's columns of q, k and v at the token's position; k and v join the cache. The part of q k^T that they make up,
-// for every position so far.
+// The unit's columns of q, k and v at the token's position; k and v join the cache. The part of q k^T that they make
+// up, for every position so far.
 OFA_OP void op_stream_qkv(Block& block, const TaskContext& ctx) {
     const Unit unit(ctx);
     const Model& model = ctx.launch->model;

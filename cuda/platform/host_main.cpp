@@ -1,7 +1,7 @@
 // Runs a launch that Python saved to a file, as a program of its own: the form in which a sanitizer can watch it.
 //
 // File: u8 magic, n_pointers, launch_offset, image_bytes; n_pointers pairs (u8 offset of a pointer, u8 offset of what
-// it points to); the image. Written by ofa_tui/engine/memory.py.
+// it points to); the image. Written by ofa_tui/engine/arena.py.
 
 #include "megakernel.cu"
 
@@ -39,15 +39,22 @@ uint8_t* load_image(const char* path, uint64_t* launch_offset) {
     return image;
 }
 
+// A run, and the counts at which it has made some tokens and frames.
+struct Run {
+    const ofa::Launch* launch;
+    uint64_t tokens, frames;
+};
+
 // Asks the run to stop once training is over and tokens and frames have been made too.
 void* stop_when_done(void* argument) {
-    const ofa::Launch* launch = static_cast<const ofa::Launch*>(argument);
+    const Run& run = *static_cast<const Run*>(argument);
+    const ofa::Launch* launch = run.launch;
     const ofa::Telemetry* telemetry = launch->telemetry;
     const bool serves = launch->n_sms > 1;
     for (;;) {
         const bool trained = ofa::load_acquire(&telemetry->finished) != 0;
-        const bool served = !serves || ofa::load_acquire(&telemetry->tokens_served) >= 8;
-        const bool drawn = launch->n_games == 0 || ofa::load_acquire(&telemetry->frames[0]) >= 3;
+        const bool served = !serves || ofa::load_acquire(&telemetry->tokens_served) >= run.tokens;
+        const bool drawn = launch->n_games == 0 || ofa::load_acquire(&telemetry->frames[0]) >= run.frames;
         if ((trained && served && drawn) || ofa::load_acquire(&telemetry->abort.code) != 0) break;
         ofa::sleep_ns(1000000);
     }
@@ -59,22 +66,25 @@ void* stop_when_done(void* argument) {
 
 int main(int argc, char** argv) {
     uint64_t launch_offset = 0;
-    uint8_t* image = argc == 2 ? load_image(argv[1], &launch_offset) : nullptr;
+    uint8_t* image = argc == 2 || argc == 4 ? load_image(argv[1], &launch_offset) : nullptr;
     if (!image) {
-        fprintf(stderr, "usage: %s IMAGE, a readable launch image\n", argv[0]);
+        fprintf(stderr, "usage: %s IMAGE [TOKENS FRAMES], a launch image and how many to make at least\n", argv[0]);
         return 2;
     }
     ofa::Launch* launch = reinterpret_cast<ofa::Launch*>(image + launch_offset);
+    const uint64_t tokens = argc == 4 ? strtoull(argv[2], nullptr, 10) : 8;
+    const uint64_t frames = argc == 4 ? strtoull(argv[3], nullptr, 10) : 3;
+    Run run = {launch, launch->telemetry->tokens_served + tokens, launch->telemetry->frames[0] + frames};
     pthread_t stopper;
-    if (pthread_create(&stopper, nullptr, stop_when_done, launch) != 0) return 2;
+    if (pthread_create(&stopper, nullptr, stop_when_done, &run) != 0) return 2;
     const int error = ofa_run(launch);
     pthread_join(stopper, nullptr);
     const ofa::Telemetry* telemetry = launch->telemetry;
     printf("steps %llu tokens %llu frames %llu abort %u\n", (unsigned long long)telemetry->steps_done,
            (unsigned long long)telemetry->tokens_served, (unsigned long long)telemetry->frames[0],
            telemetry->abort.code);
-    for (uint64_t step = 0; step < telemetry->steps_done; ++step)
-        printf("loss %.9g\n", double(launch->losses[step]));
+    for (uint64_t row = 0; row < telemetry->steps_done - launch->schedule.first_step; ++row)
+        printf("loss %.9g\n", double(launch->losses[row]));
     const bool failed = error != 0 || telemetry->abort.code != 0;
     free(image);
     return failed ? 1 : 0;

@@ -1,5 +1,5 @@
-// Messages: data that is its own flag. An element is a packet of a value and a tag, written and read as one word, so that
-// a reader that sees the tag of its generation has the value too: no order between different words is needed.
+// Messages: data that is its own flag. An element is a packet of a value and a tag, written and read as one word, so
+// that a reader that sees the tag of its generation has the value too: no order between different words is needed.
 #pragma once
 
 #include "sched/wait.h"

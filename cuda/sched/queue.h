@@ -44,15 +44,20 @@ OFA_INLINE uint32_t choose_role(const Launch& launch, uint32_t sm, uint32_t role
     return program.claims != CLAIM_WHOLE || between ? wanted : role;
 }
 
+// The next ticket of a block with a seat: token * tasks + task.
+OFA_FUNCTION uint64_t next_owned_ticket(const Launch& launch, uint32_t sm, const Program& program, Place& place) {
+    const bool seated = has_seat(program, place) || (take_seat(launch, sm, place) && has_seat(program, place));
+    return seated ? place.token * program.n_tasks + place.task++ : TICKET_NONE;
+}
+
 // The next of the queue's tickets or, of owned tasks, of the block's own.
 OFA_INLINE uint64_t claim_ticket(const Launch& launch, uint32_t sm, uint32_t role, Place& place) {
     jitter(launch, sm);
     if (aborted(launch)) return TICKET_LEAVE;
     if (exhausted(launch, role)) return load_acquire(&launch.control->stop) != 0 ? TICKET_LEAVE : TICKET_NONE;
     const Program& program = launch.programs[first_program(role)];
-    if (!is_owned(program)) return fetch_add_relaxed(&launch.queues[role].next, uint64_t(1));
-    const bool seated = has_seat(program, place) || (take_seat(launch, sm, place) && has_seat(program, place));
-    return seated ? place.token * program.n_tasks + place.task++ : TICKET_NONE;
+    return is_owned(program) ? next_owned_ticket(launch, sm, program, place)
+                             : fetch_add_relaxed(&launch.queues[role].next, uint64_t(1));
 }
 
 // Waits for better times, and in the place of the step that will not come applies step events after the last one.

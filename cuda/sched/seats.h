@@ -1,11 +1,11 @@
-// Owned tasks: block `rank` of the `blocks` that share a token runs the tasks whose lane modulo `blocks` is its rank, in
-// queue order. So a block knows its tasks before their inputs exist.
+// Owned tasks: block `rank` of the `blocks` that share a token runs the tasks whose lane modulo `blocks` is its rank,
+// in queue order. So a block knows its tasks before their inputs exist.
 //
 // Launch.seats says who is what. The block of an SM that begins to serve asks for a seat. The task that opens a token
 // seats those who ask, and lets go whose role has changed, from the next token on. Seats stand for two tokens at least:
-// a block reads its own while it works on a token, a new one as late as in its first token, and who opens the token after
-// that has waited for both. All blocks have a task that signals before a token is sampled (most_seats), so that whatever
-// they did in a token is seen by whoever opens the next one, and by those who see that it is open.
+// a block reads its own while it works on a token, a new one as late as in its first token, and who opens the token
+// after that has waited for both. All blocks have a task that signals before a token is sampled (most_seats), so that
+// whatever they did in a token is seen by whoever opens the next one, and by those who see that it is open.
 #pragma once
 
 #include "sched/wait.h"
@@ -47,7 +47,7 @@ OFA_FUNCTION uint32_t next_owned(const Program& program, uint32_t from, uint32_t
 }
 
 // Whether the block has a seat, after a step to the next token where it is done with this one.
-OFA_INLINE bool has_seat(const Program& program, Place& place) {
+OFA_FUNCTION bool has_seat(const Program& program, Place& place) {
     if (place.blocks == 0) return false;
     place.task = next_owned(program, place.task, place.rank, place.blocks);
     if (place.task < program.n_tasks) return true;
@@ -59,7 +59,7 @@ OFA_INLINE bool has_seat(const Program& program, Place& place) {
 }
 
 // Whether the block may take up another role: it has no seat, and takes back that it asked for one.
-OFA_INLINE bool gives_up_seat(const Launch& launch, uint32_t sm, const Program& program, Place& place) {
+OFA_FUNCTION bool gives_up_seat(const Launch& launch, uint32_t sm, const Program& program, Place& place) {
     if (has_seat(program, place)) return false;
     uint32_t* blocks = &launch.seats[sm].blocks;
     return compare_exchange(blocks, SEAT_ASKED, SEAT_NONE) || load_acquire(blocks) == SEAT_NONE;
@@ -88,7 +88,7 @@ OFA_FUNCTION bool take_seat(const Launch& launch, uint32_t sm, Place& place) {
 
 // Waits until the token of an owned task is open, which only the task that opens it need not. Then the version it reads
 // is pinned, and the block's seat in the token after it stands fast.
-OFA_INLINE bool wait_for_opening(const TaskContext& ctx, Place& place) {
+OFA_FUNCTION bool wait_for_opening(const TaskContext& ctx, Place& place) {
     const Launch& launch = *ctx.launch;
     const Program& program = launch.programs[ctx.program];
     if (!is_owned(program) || ctx.task == program.tasks || place.tokens_open > ctx.iteration) return true;

@@ -34,6 +34,9 @@ constexpr int CACHE_LINE = 16;  // floats
 constexpr int MAX_DEPTH = 256, MAX_ROWS = 256, MAX_COLUMNS = 256;
 constexpr int PACKED_PITCH = MAX_ROWS + 16;  // a power of two would map every k to the same few sets of the cache
 
+// Floats from one row to the next up to which columns are read where they lie.
+constexpr int NARROW = 64;
+
 // A panel of w, a block of x, the sums.
 constexpr int64_t SCRATCH_FLOATS = MAX_DEPTH * PANEL + MAX_DEPTH * PACKED_PITCH + MAX_ROWS * MAX_COLUMNS;
 
@@ -44,13 +47,43 @@ typedef float UnalignedVector
 OFA_INLINE Vector load(const float* p) { return *reinterpret_cast<const UnalignedVector*>(p); }
 OFA_INLINE void store(float* p, Vector v) { *reinterpret_cast<UnalignedVector*>(p) = v; }
 
-// Announces the use of the PANEL floats from p on.
-OFA_INLINE void prefetch_read(const float* p) {
-    for (int i = 0; i < PANEL; i += CACHE_LINE) __builtin_prefetch(p + i, 0);
+// Announces that the `count` floats from p on are needed soon.
+OFA_INLINE void prefetch(const float* p, int count) {
+    for (int i = 0; i < count; i += CACHE_LINE) __builtin_prefetch(p + i);
 }
-OFA_INLINE void prefetch_write(const float* p) {
-    for (int i = 0; i < PANEL; i += CACHE_LINE) __builtin_prefetch(p + i, 1);
-}
+
+// Part of a matrix that is needed soon; row[column] is in the line to be fetched next.
+struct Region {
+    const float* row;
+    int64_t pitch;
+    int rows, columns, column;
+};
+
+// What is needed soon, fetched line by line while the multipliers are busy: a burst of requests would fill the queues
+// to the outer caches and stop the core. What was added last is fetched first.
+struct Ahead {
+    static constexpr int MOST_REGIONS = 8;
+    Region regions[MOST_REGIONS];
+    int count = 0;
+
+    OFA_INLINE void add(Source from, int rows, int columns) {
+        if (rows > 0 && columns > 0 && count < MOST_REGIONS)
+            regions[count++] = {from.data, from.pitch, rows, columns, 0};
+    }
+
+    // Gives up what was added after there were `n` regions.
+    OFA_INLINE void drop_to(int n) { count = smaller(count, n); }
+
+    // `last` is a copy of the last region, in registers.
+    OFA_INLINE void fetch_line(Region& last) {
+        __builtin_prefetch(last.row + last.column);
+        last.column += CACHE_LINE;
+        if (last.column < last.columns) return;
+        last.column = 0;
+        last.row += last.pitch;
+        if (--last.rows == 0 && --count > 0) last = regions[count - 1];
+    }
+};
 
 // Transposes LANES rows of LANES floats. Interleaving the first half of the rows with the second half rotates
 // the bits of an element's (row, column) by one place; after log2(LANES) rounds row and column have changed
@@ -100,76 +133,117 @@ OFA_FUNCTION void pack_straight(Source in, int n, int depth, float* out, int64_t
     }
 }
 
-// sums[i][0 .. PANEL) += sum over k of x(i, k) panel[k] for R rows, or = where `first`.
-// x(i, k) is x[i * pitch + k], or x[k * pitch + i] where TRANSPOSE_X.
+// sums[i][0 .. PANEL) += sum over k of x(i, k) panel(k, 0 .. PANEL) for R rows, or = where `first`. x is [R, depth], or
+// [depth, R] where TRANSPOSE_X.
 template <int R, bool TRANSPOSE_X>
-OFA_NOINLINE void multiply_block(int depth, const float* x, int64_t pitch, const float* panel, float* sums,
-                                 bool first) {
+OFA_NOINLINE void multiply_block(int depth, Source x, Source panel, float* sums, bool first, Ahead& ahead) {
     Vector c[R][PANEL_VECTORS];
     for (int i = 0; i < R; ++i)
         for (int v = 0; v < PANEL_VECTORS; ++v) c[i][v] = first ? Vector{} : load(sums + i * PANEL + v * LANES);
-    for (int k = 0; k < depth; ++k) {
+    const auto add_products = [&]() __attribute__((always_inline)) {
         Vector b[PANEL_VECTORS];
 #pragma GCC unroll 4
-        for (int v = 0; v < PANEL_VECTORS; ++v) b[v] = load(panel + v * LANES);
+        for (int v = 0; v < PANEL_VECTORS; ++v) b[v] = load(panel.data + v * LANES);
 #pragma GCC unroll 16
         for (int i = 0; i < R; ++i) {
-            const float a = TRANSPOSE_X ? x[i] : x[i * pitch];
+            const float a = TRANSPOSE_X ? x.data[i] : x.data[i * x.pitch];
 #pragma GCC unroll 4
             for (int v = 0; v < PANEL_VECTORS; ++v) c[i][v] += a * b[v];
         }
-        panel += PANEL;
-        x += TRANSPOSE_X ? pitch : 1;
+        panel.data += panel.pitch;
+        x.data += TRANSPOSE_X ? x.pitch : 1;
+    };
+    int k = 0;
+    if (ahead.count > 0) {
+        Region last = ahead.regions[ahead.count - 1];
+        for (; k < depth && ahead.count > 0; ++k) {
+            add_products();
+            ahead.fetch_line(last);
+        }
+        if (ahead.count > 0) ahead.regions[ahead.count - 1] = last;
     }
+    for (; k < depth; ++k) add_products();
     for (int i = 0; i < R; ++i)
         for (int v = 0; v < PANEL_VECTORS; ++v) store(sums + i * PANEL + v * LANES, c[i][v]);
 }
 
 // The number of rows is a template argument, so that the sums stay in registers.
 template <int R, bool TRANSPOSE_X>
-OFA_INLINE void multiply_rows(int rows, int depth, const float* x, int64_t pitch, const float* panel, float* sums,
-                              bool first) {
+OFA_INLINE void multiply_rows(int rows, int depth, Source x, Source panel, float* sums, bool first, Ahead& ahead) {
     if constexpr (R > 0) {
         if (rows == R)
-            multiply_block<R, TRANSPOSE_X>(depth, x, pitch, panel, sums, first);
+            multiply_block<R, TRANSPOSE_X>(depth, x, panel, sums, first, ahead);
         else
-            multiply_rows<R - 1, TRANSPOSE_X>(rows, depth, x, pitch, panel, sums, first);
+            multiply_rows<R - 1, TRANSPOSE_X>(rows, depth, x, panel, sums, first, ahead);
     }
+}
+
+// Where `depth` rows of PANEL columns of the factor w can be read, of which n are its own: `packed`, or w itself.
+template <bool TRANSPOSE_W>
+OFA_INLINE Source panel_of(Source w, int n, int depth, float* packed) {
+    if (TRANSPOSE_W)
+        pack_transposed(w, n, depth, packed);
+    else if (n == PANEL && w.pitch <= NARROW)
+        return w;
+    else
+        pack_straight(w, n, depth, packed, PANEL);
+    return {packed, PANEL};
+}
+
+// Where `depth` rows of m columns of the factor x [depth, m] can be read: `packed`, or x itself.
+OFA_INLINE Source columns_of(Source x, int m, int depth, float* packed) {
+    if (x.pitch <= NARROW) return x;
+    pack_straight(x, m, depth, packed, PACKED_PITCH);
+    return {packed, PACKED_PITCH};
 }
 
 // The at most MAX_ROWS x MAX_COLUMNS outputs from (row0, col0) on; x and w start there.
 template <bool TRANSPOSE_X, bool TRANSPOSE_W, class Epilogue>
 OFA_INLINE void multiply_part(int row0, int col0, int m, int n, int depth, Source x, Source w, float* scratch,
                               const Epilogue& epilogue) {
-    float* const panel = scratch;
-    float* const packed_x = panel + MAX_DEPTH * PANEL;
+    float* const packed_w = scratch;
+    float* const packed_x = packed_w + MAX_DEPTH * PANEL;
     float* const all_sums = packed_x + MAX_DEPTH * PACKED_PITCH;
     // Blocks of nearly equal size: a short one at the end could not keep the multipliers busy.
     const int blocks = (m + BLOCK_ROWS - 1) / BLOCK_ROWS, usual_rows = m / blocks, larger_blocks = m % blocks;
+    // A caller that says nothing of its outputs has its operands in the caches.
+    constexpr bool LOOK_AHEAD = requires { epilogue.touches(0, 0, [](const float*, int64_t) {}); };
+    Ahead ahead;
     for (int k0 = 0; k0 < depth; k0 += MAX_DEPTH) {
-        const int part = smaller(MAX_DEPTH, depth - k0);
-        const bool first = k0 == 0, last = k0 + part == depth;
-        if (TRANSPOSE_X) pack_straight(x.from(k0, 0), m, part, packed_x, PACKED_PITCH);
+        const int part = smaller(MAX_DEPTH, depth - k0), next_part = smaller(MAX_DEPTH, depth - k0 - part);
+        const bool first = k0 == 0, last = next_part == 0;
+        const Source columns = TRANSPOSE_X ? columns_of(x.from(k0, 0), m, part, packed_x) : Source{};
+        ahead.drop_to(0);
+        if (LOOK_AHEAD && TRANSPOSE_X) ahead.add(x.from(k0 + part, 0), next_part, m);
+        const int ahead_in_part = ahead.count;
         for (int n0 = 0; n0 < n; n0 += PANEL) {
-            const int columns = smaller(PANEL, n - n0);
-            if (TRANSPOSE_W)
-                pack_transposed(w.from(n0, k0), columns, part, panel);
-            else
-                pack_straight(w.from(k0, n0), columns, part, panel, PANEL);
+            const int width = smaller(PANEL, n - n0), next_width = smaller(PANEL, n - n0 - width);
+            const Source panel =
+                panel_of<TRANSPOSE_W>(TRANSPOSE_W ? w.from(n0, k0) : w.from(k0, n0), width, part, packed_w);
+            ahead.drop_to(ahead_in_part);
+            if (LOOK_AHEAD && TRANSPOSE_W) ahead.add(w.from(n0 + width, k0), next_width, part);
+            if (LOOK_AHEAD && !TRANSPOSE_W) ahead.add(w.from(k0, n0 + width), part, next_width);
+            const int ahead_in_panel = ahead.count;
             for (int block = 0, begin = 0, end; block < blocks; ++block, begin = end) {
                 end = begin + usual_rows + (block < larger_blocks ? 1 : 0);
-                const Source a = TRANSPOSE_X ? Source{packed_x + begin, PACKED_PITCH} : x.from(begin, k0);
+                const Source a = TRANSPOSE_X ? columns.from(0, begin) : x.from(begin, k0);
                 float* const sums = all_sums + n0 * MAX_ROWS + begin * PANEL;
-                if constexpr (requires { epilogue.prefetch(0, 0); })
-                    for (int i = begin; last && i < end; ++i) epilogue.prefetch(row0 + i, col0 + n0);
-                multiply_rows<BLOCK_ROWS, TRANSPOSE_X>(end - begin, part, a.data, a.pitch, panel, sums, first);
+                ahead.drop_to(ahead_in_panel);
+                if (LOOK_AHEAD && !TRANSPOSE_X && n0 == 0)
+                    ahead.add(x.from(end, k0), smaller(BLOCK_ROWS, m - end), part);
+                if constexpr (LOOK_AHEAD)
+                    if (last)
+                        epilogue.touches(row0 + begin, col0 + n0, [&](const float* row, int64_t pitch) {
+                            ahead.add({row, pitch}, end - begin, width);
+                        });
+                multiply_rows<BLOCK_ROWS, TRANSPOSE_X>(end - begin, part, a, panel, sums, first, ahead);
                 if (!last) continue;
                 for (int i = begin; i < end; ++i) {
                     const float* const row = sums + (i - begin) * PANEL;
-                    if (columns == PANEL)
+                    if (width == PANEL)
                         epilogue(row0 + i, col0 + n0, row, PANEL);  // a constant count: a loop that is unrolled
                     else
-                        epilogue(row0 + i, col0 + n0, row, columns);
+                        epilogue(row0 + i, col0 + n0, row, width);
                 }
             }
         }

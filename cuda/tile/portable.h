@@ -7,8 +7,7 @@ namespace ofa::tile {
 
 constexpr int64_t SCRATCH_FLOATS = 0;
 
-OFA_INLINE void prefetch_read(const float*) {}
-OFA_INLINE void prefetch_write(const float*) {}
+OFA_INLINE void prefetch(const float*, int) {}
 
 // `TRANSPOSE_X`: x is [depth, m] instead of [m, depth]; `TRANSPOSE_W`: w is [n, depth] instead of [depth, n].
 template <bool TRANSPOSE_X, bool TRANSPOSE_W, class Epilogue>

@@ -5,8 +5,9 @@
 //   multiply_tn   out[i, j] = sum_k x[k, i] w[k, j]       backward:  dw = dy^T x
 //
 // `epilogue(i, j, values, count)` is called once for every output: values[0 .. count) are outputs (i, j) to
-// (i, j + count - 1). It may also have `prefetch(i, j)`, which announces such a call. `scratch` holds
-// SCRATCH_FLOATS floats, aligned to 64 bytes. No barrier follows.
+// (i, j + count - 1). It may also have `touches(i, j, f)`, which calls f(row, pitch) for every matrix that such calls
+// read or write from (i, j) on; then the factors are taken to be far from the core, too, and are fetched ahead.
+// `scratch` holds SCRATCH_FLOATS floats, aligned to 64 bytes. No barrier follows.
 // Every output is one chain of multiply-adds in the order of k: its bits depend neither on the shape of the
 // product it is part of nor on the thread that computes it.
 #pragma once

@@ -7,14 +7,19 @@ import sys
 from pathlib import Path
 
 from ofa_tui.assemble import assemble, check
+from ofa_tui.errors import OfaError
+from ofa_tui.record.demo_log import DemoRecorder
 from ofa_tui.record.session import record
 from ofa_tui.record.writer import RunWriter, claim_folder
 from ofa_tui.settings import Settings
 
 
-def record_run(settings: Settings, folder: Path, *, frame_every_s: float) -> int:
+def record_run(settings: Settings, folder: Path, *, frame_every_s: float, doom_demo: Path | None = None) -> int:
     """Runs to the last step and its held-out sweep. Raises OfaError; a folder that got no run is taken away again."""
     check(settings, doom_required=True)
+    if doom_demo is not None and not settings.sms[2]:
+        raise OfaError("--doom-demo has nothing to write: no SM plays Doom in this run; give it one with --sms doom=1")
+    demo = DemoRecorder(doom_demo) if doom_demo is not None else None
     was_there = folder.exists()
     claim_folder(folder)
     try:
@@ -23,13 +28,25 @@ def record_run(settings: Settings, folder: Path, *, frame_every_s: float) -> int
         _unclaim(folder, was_there)
         raise
     facts = {"settings": settings.as_dict(), **run.facts}
-    writer = RunWriter(folder, facts, run.engine.info, frame_every_s=frame_every_s)
+    writer = RunWriter(folder, facts, run.engine.info, frame_every_s=frame_every_s, demo=demo)
     code = record(run.engine, writer)
     missed = run.events - writer.tally.events_applied
     if missed > 0:
         _say(f"{missed} of {run.events} events were not reached: the run ended before their step, token or tic")
+    if demo is not None:
+        _say_demo(demo)
     _say(f"the record is in {folder}; look at it with: ofa-tui replay {folder}")
     return code
+
+
+def _say_demo(demo: DemoRecorder) -> None:
+    if demo.files:
+        _say(f"demos of {len(demo.files)} game{'s' * (len(demo.files) > 1)}: {', '.join(map(str, demo.files))}; "
+             f"play one with: ofa-tui doom demo {demo.files[0]}")
+    else:
+        _say("no demo was written, because no game began in this run")
+    if demo.missed:
+        _say(f"{demo.missed:,} tics went by unread, because the machine was too busy; their demo ends there")
 
 
 def _say(text: str) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from pathlib import Path
 
 from ofa_tui import abi
 from ofa_tui.errors import OfaError
 from ofa_tui.presets import PRESETS, Preset, preset
-from ofa_tui.program.costs import DEFAULT_FILES, Costs, load_costs
+from ofa_tui.program.costs import DEFAULT_FILES, Costs, load_costs, spread_out
 from ofa_tui.program.draw import write_trace
 from ofa_tui.program.lowering import compile_programs
 from ofa_tui.program.report import report_lines
@@ -30,6 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="tasks an SM claims before it can begin them (default: 1)")
     parser.add_argument("--only", choices=["matrix"], help="drop all tasks but matrix products and bridge their waits")
     parser.add_argument("--ghz", type=float, metavar="GHZ", help="clock (default: by the cost file)")
+    parser.add_argument("--spread", type=float, default=0, metavar="PERCENT",
+                        help="let each task take up to so much longer or shorter, at random (default: 0)")
     parser.add_argument("--costs", metavar="FILE", help="cost file, or the name of one in assets/costs")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
                         help="change costs, such as handoff.signal_ns=900 or 'tasks.matmul*.fixed_clk=2100'")
@@ -40,14 +43,17 @@ def run(args: argparse.Namespace) -> int:
     chosen = preset(args.preset)
     sms = args.sms if args.sms is not None else _usual_sms(chosen, args.target, args.program)
     _check("--sms", sms, 1, abi.MAX_SMS)
-    _check("--steps", args.steps, 1, 100)
+    _check("--steps", args.steps, 1, 30)
     _check("--look-ahead", args.look_ahead, 0, 100)
+    _check("--spread", args.spread, 0, 100)
     costs = load_costs(args.costs or DEFAULT_FILES[args.target], args.set)
     ghz = args.ghz if args.ghz is not None else _usual_ghz(costs, args.program, sms)
     _check("--ghz", ghz, 0.01, 100)
     programs = compile_programs(chosen.model, chosen.train, target=args.target)
     scenario = make_scenario(programs, args.program, costs, ghz, machine_of(costs, sms, args.look_ahead),
                              products_only=args.only == "matrix")
+    if args.spread:
+        scenario = dataclasses.replace(scenario, durations=spread_out(scenario.durations, args.spread / 100))
     schedule = scenario.run(args.steps)
     print(f"{args.program} of {args.preset} for {args.target}{', products only' if args.only else ''}: "
           f"{schedule.tasks:,} tasks on {sms} SMs, look-ahead {args.look_ahead}, {ghz:.2f} GHz, costs {costs.name}")

@@ -101,6 +101,11 @@ def episode_and_map(name: str) -> tuple[int, int]:
     return (1, int(doom2)) if doom2 else (int(episode), int(number))
 
 
+def map_name(episode: int, number: int, doom2: bool) -> str:
+    """`E1M7` or `MAP07`."""
+    return f"MAP{number:02d}" if doom2 else f"E{episode}M{number}"
+
+
 def describe_maps(maps: Iterable[str]) -> str:
     """`E1M1-E1M9, E2M1`: runs of maps for a message."""
     runs: list[list[str]] = []

@@ -1,13 +1,17 @@
-"""Where WAD files are looked for: the command line, DOOMWADDIR, DOOMWADPATH, usual folders, the vizdoom package."""
+"""Where WAD files are looked for: the command line, DOOMWADDIR, DOOMWADPATH, usual folders, the vizdoom package, and
+the cache of scripts/fetch_wads.py.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ofa_tui import locations
 from ofa_tui.doom.levels import describe_maps, map_names
 from ofa_tui.doom.wad import WadError, read_wad
 
@@ -16,6 +20,9 @@ GAMES = ("freedoom1.wad", "doom.wad", "doomu.wad", "freedoom2.wad", "doom2.wad",
 
 HOW_TO_GET = ("Get Freedoom, which is free: install the package `freedoom` of your system, or `pip install vizdoom`"
               " (it carries freedoom1.wad and freedoom2.wad), or name a file with --wad")
+
+MORE_FOLDERS = "DOOM_GOLDEN_WADS"
+"""Environment variable with folders of WADs that demos and traces were recorded with."""
 
 _SYSTEM_FOLDERS = (
     "/usr/share/games/doom", "/usr/share/doom", "/usr/local/share/games/doom", "/usr/local/share/doom",
@@ -59,6 +66,13 @@ def search(wad: str | None = None) -> WadSearch:
     return WadSearch(tuple(found), tuple(tried))
 
 
+def by_sha256() -> dict[str, Path]:
+    """WADs on this machine by their SHA-256: those that `search` finds, and all in the folders of MORE_FOLDERS."""
+    folders = [Path(folder) for folder in os.environ.get(MORE_FOLDERS, "").split(os.pathsep) if folder]
+    files = [*(path for folder in folders for path in sorted(folder.rglob("*.wad"))), *search().found]
+    return {hashlib.sha256(path.read_bytes()).hexdigest(): path for path in files}
+
+
 def choose(found: WadSearch, map_name: str | None = None) -> Path:
     """The first WAD, or the first that has the map called `map_name`.
 
@@ -89,6 +103,20 @@ def _folders() -> Iterator[tuple[str, Path]]:
         yield name, Path(name)
     for name in _HOME_FOLDERS:
         yield f"~/{name}", Path.home() / name
+    yield from _vizdoom()
+    for version in sorted(_subfolders(locations.fetched_wads()), reverse=True):
+        yield f"the cache ({version.name})", version
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    try:
+        return [path for path in folder.iterdir() if path.is_dir()]
+    except OSError:
+        return []
+
+
+def _vizdoom() -> Iterator[tuple[str, Path]]:
+    """The package's folder, found without importing it."""
     try:
         spec = importlib.util.find_spec("vizdoom")
     except (ImportError, ValueError):

@@ -69,11 +69,25 @@ def _version(command: tuple[str, ...]) -> str:
     return done.stdout.strip().splitlines()[0] if done.returncode == 0 and done.stdout.strip() else ""
 
 
+@dataclass(frozen=True)
+class Product:
+    """A shared library: the file it is compiled from and the folders (of the sources) that decide what it is."""
+
+    name: str
+    source: str
+    folders: tuple[str, ...]
+
+
+KERNEL = Product("kernel.so", "megakernel.cu", ("",))
+DOOM = Product("doom.so", "doom/host/library.cpp", ("doom", "platform"))
+
+
 # --- arguments ----------------------------------------------------------------------------------------------------
 
 
 def host_arguments(
-    command: tuple[str, ...], sources: Path, generated: Path, output: Path, sanitizer: str = ""
+    command: tuple[str, ...], sources: Path, generated: Path, output: Path, sanitizer: str = "",
+    product: Product = KERNEL,
 ) -> list[str]:
     """The command line of the CPU build: a shared library, or with a sanitizer a program that runs a saved image."""
     zig = command[-2:] == ("ziglang", "c++")
@@ -87,7 +101,7 @@ def host_arguments(
         arguments += ["-O1", "-g", f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all"]
         arguments.append(str(sources / "platform" / "host_main.cpp"))
     else:
-        arguments += ["-O3", "-shared", "-fPIC", "-x", "c++", str(sources / "megakernel.cu")]
+        arguments += ["-O3", "-shared", "-fPIC", "-x", "c++", str(sources / product.source)]
     return [*arguments, "-o", str(output)]
 
 
@@ -102,19 +116,19 @@ def nvcc_arguments(nvcc: str, sources: Path, generated: Path, output: Path, arch
 # --- cache --------------------------------------------------------------------------------------------------------
 
 
-def cache_key(compiler: Compiler, sources: Path, sanitizer: str) -> str:
+def cache_key(compiler: Compiler, sources: Path, sanitizer: str, product: Product = KERNEL) -> str:
     """Hash of all that decides the result: sources, arguments, compiler, target, processor model and its features.
 
     The processor counts because of -march=native: a home folder shared by different machines must not hand one
     machine the code of another.
     """
     digest = hashlib.sha256()
-    arguments = host_arguments(compiler.command, Path("cuda"), Path("gen"), Path("out"), sanitizer)
+    arguments = host_arguments(compiler.command, Path("cuda"), Path("gen"), Path("out"), sanitizer, product)
     for part in (*arguments, compiler.version, platform.system(), platform.machine(), _processor_target()):
         digest.update(part.encode() + b"\0")
     for name, text in sorted(abi_header.headers().items()):
         digest.update(f"{name}\0{text}\0".encode())
-    for path in source_files(sources):
+    for path in [path for folder in product.folders for path in source_files(sources / folder)]:
         digest.update(path.relative_to(sources).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:32]
 
@@ -148,8 +162,10 @@ def _processor_target() -> str:
     return repr([(name, _processor().get(name, "")) for name in names] + [processor_name()])
 
 
-def build(on_progress: OnProgress | None = None, sanitizer: str = "", sources: Path | None = None) -> Path:
-    """The compiled kernel: from the cache, or compiled now. With `sanitizer` the test program built with it.
+def build(
+    on_progress: OnProgress | None = None, sanitizer: str = "", sources: Path | None = None, product: Product = KERNEL
+) -> Path:
+    """The compiled product: from the cache, or compiled now. With `sanitizer` the test program built with it.
 
     Two processes may build the same entry at once: each compiles for itself and the last rename wins. An entry whose
     checksum is wrong is built again. Raises OfaError when there is no compiler or it fails.
@@ -158,12 +174,12 @@ def build(on_progress: OnProgress | None = None, sanitizer: str = "", sources: P
         raise OfaError(f"there is no sanitizer {sanitizer!r}; choose one of {', '.join(SANITIZERS)}")
     sources = sources or locations.cuda_sources()
     compiler = find_compiler()
-    folder = locations.cache() / "kernels" / cache_key(compiler, sources, sanitizer)
-    output = folder / ("kernel-test" if sanitizer else "kernel.so")
+    folder = locations.cache() / "kernels" / cache_key(compiler, sources, sanitizer, product)
+    output = folder / ("kernel-test" if sanitizer else product.name)
     if not _intact(output):
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            _compile_into(compiler, sources, output, sanitizer, on_progress)
+            _compile_into(compiler, sources, output, sanitizer, on_progress, product)
         except OSError as error:
             raise OfaError(
                 f"the compiled kernel cannot be written to {folder}: {error.strerror or error}; "
@@ -184,19 +200,19 @@ def _intact(output: Path) -> bool:
 
 
 def _compile_into(
-    compiler: Compiler, sources: Path, output: Path, sanitizer: str, on_progress: OnProgress | None
+    compiler: Compiler, sources: Path, output: Path, sanitizer: str, on_progress: OnProgress | None, product: Product
 ) -> None:
     with tempfile.TemporaryDirectory(dir=output.parent, prefix="building-") as work:
         generated = Path(work) / "generated"
         abi_header.write_headers(generated)
-        product = Path(work) / output.name
-        arguments = host_arguments(compiler.command, sources, generated, product, sanitizer)
+        built = Path(work) / output.name
+        arguments = host_arguments(compiler.command, sources, generated, built, sanitizer, product)
         run_compiler(arguments, Path(work), on_progress)
-        if not product.is_file():
+        if not built.is_file():
             raise OfaError(f"{compiler.command[0]} reported success but wrote no kernel; try another one with CXX")
         checksum = Path(work) / "checksum"
-        checksum.write_text(hashlib.sha256(product.read_bytes()).hexdigest())
-        os.replace(product, output)
+        checksum.write_text(hashlib.sha256(built.read_bytes()).hexdigest())
+        os.replace(built, output)
         os.replace(checksum, _checksum_file(output))
 
 

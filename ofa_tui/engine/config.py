@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +12,9 @@ from ofa_tui.data.tokenizers import Tokenizer
 from ofa_tui.engine.protocol import Event
 from ofa_tui.errors import OfaError
 from ofa_tui.presets import ModelConfig, TrainConfig
+
+MOST_STEPS = 1 << 53
+"""The optimiser computes with step numbers as doubles, which are exact up to here."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,17 @@ class DoomConfig:
 
 
 @dataclass(frozen=True, eq=False)
+class TrainState:
+    """What training has come to after a whole step: f4 arrays by parameter name, shaped like the parameters."""
+
+    weights: Mapping[str, np.ndarray]
+    m: Mapping[str, np.ndarray]
+    """AdamW's first moments."""
+    v: Mapping[str, np.ndarray]
+    """AdamW's second moments."""
+
+
+@dataclass(frozen=True, eq=False)
 class RunConfig:
     """A run, complete: the engine reads nothing else."""
 
@@ -53,7 +68,7 @@ class RunConfig:
     model: ModelConfig
     """With the vocabulary of the tokenizer in use."""
     train: TrainConfig
-    """With the number of steps in use."""
+    """With the number of steps in use, those before `first_step` included."""
     train_tokens: np.ndarray
     """i4 [n]"""
     valid_tokens: np.ndarray
@@ -78,6 +93,16 @@ class RunConfig:
     """Longest wait of a task before the run is taken for stuck; 0 = chosen from the size of the model."""
     jitter_seed: int = 0
     """Tests: random delays in the scheduler; 0 = none."""
+    first_step: int = 0
+    """Training goes on from here: the steps and the sweeps before it count as done, and version `first_step` is the
+    one that `initial` holds. The step clock, the learning rate and the order of the data are those of one whole run."""
+    first_token: int = 0
+    """The token clock begins here. A new story begins with the run."""
+    first_story: int = 0
+    first_tic: int = 0
+    """The tic clock of every game begins here. The games themselves are new."""
+    initial: TrainState | None = None
+    """Weights and moments to begin with; without them weights are drawn from `seed` and moments are 0."""
 
     @property
     def n_sms(self) -> int:
@@ -96,6 +121,15 @@ class RunConfig:
             raise OfaError(f"a split into {self.sms} SMs cannot be; the limit is {abi.MAX_SMS} in all")
         if self.train.steps < 1:
             raise OfaError(f"{self.train.steps} training steps were asked for; at least 1 is needed")
+        for name, value, low, high in self._ranges():
+            if not low <= value <= high:
+                raise OfaError(f"{name} {value} cannot be; use {low} to {high}")
+        if self.first_step >= self.train.steps:
+            raise OfaError(f"training ends with step {self.train.steps - 1}, so that it cannot go on from step "
+                           f"{self.first_step}; use more steps")
+        for name, rate in (("token", self.tokens_per_s), ("tic", self.tics_per_s)):
+            if rate != 0 and not 1e-9 <= rate <= 1e9:
+                raise OfaError(f"{rate:g} {name}s a second cannot be; use 1e-9 to 1e9, or 0 for as fast as it goes")
         if self.tokenizer.size > self.model.vocab:
             raise OfaError(f"the tokenizer has {self.tokenizer.size} ids, the model only {self.model.vocab}")
         for name, tokens in (("training", self.train_tokens), ("held-out", self.valid_tokens)):
@@ -106,6 +140,21 @@ class RunConfig:
                 f"the training text has {len(self.train_tokens)} tokens; "
                 f"one sequence of {self.model.context} needs at least {self.model.context + 1}"
             )
+
+    def _ranges(self) -> Iterator[tuple[str, float, float, float]]:
+        """(what, value, lowest, highest) of the numbers that the kernel's structs must hold."""
+        train, sampling = self.train, self.sampling
+        for name in ("steps", "warmup_steps", "sweep_every", "sweep_batches"):
+            yield f"training with {name}", getattr(train, name), 0, MOST_STEPS
+        yield "a batch of", train.batch, 1, abi.NONE_U32 - 1
+        for name in ("first_step", "first_token", "first_story", "first_tic"):
+            yield f"a run with {name}", getattr(self, name), 0, MOST_STEPS
+        yield "seed", self.seed, 0, abi.NONE_U32 - abi.MAX_GAMES
+        yield "jitter seed", self.jitter_seed, 0, abi.NONE_U64
+        yield "temperature", sampling.temperature, 0, 100
+        yield "top-k", sampling.top_k, 0, (1 << 31) - 1
+        yield "top-p", sampling.top_p, 0, 1
+        yield "a deadline in seconds of", self.deadline_s, 0, 1e9
 
 
 def deadline_s(config: RunConfig) -> float:

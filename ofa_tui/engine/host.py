@@ -9,9 +9,10 @@ import time
 import numpy as np
 import psutil
 
+from ofa_tui import abi
 from ofa_tui.engine import compiler
 from ofa_tui.engine.abort_report import abort_text
-from ofa_tui.engine.config import RunConfig
+from ofa_tui.engine.config import RunConfig, TrainState
 from ofa_tui.engine.library import KernelLibrary, load_kernel
 from ofa_tui.engine.memory import RunMemory
 from ofa_tui.engine.protocol import Event, RunInfo, Snapshot
@@ -109,7 +110,7 @@ class HostEngine:
         self._control["pause"] = int(paused)
 
     def step_tics(self, count: int) -> None:
-        self._control["single_tics"] += np.uint32(count)
+        self._control["single_tics"] = (int(self._control["single_tics"]) + count) % (abi.NONE_U32 + 1)
 
     def stop(self, timeout_s: float = 10.0) -> None:
         """Ends the run at its next boundaries; after `timeout_s` at once, inside a step if need be.
@@ -131,6 +132,13 @@ class HostEngine:
             raise OfaError("weights can be read only after the run was stopped")
         return self.memory.weights(int(self.memory["serve"]["published"][0]))
 
+    def train_state(self) -> TrainState:
+        """What another run can go on from, with `first_step` set to this run's steps done. Only after `stop`."""
+        weights = self.weights()
+        if self._state(ended=True)[0] == "aborted":
+            raise OfaError("this run ended inside a step, so that its moments are not those of one version")
+        return TrainState(weights, self.memory.moments("m"), self.memory.moments("v"))
+
     # --- observation ----------------------------------------------------------------------------------------------
 
     def poll(self) -> Snapshot:
@@ -142,6 +150,7 @@ class HostEngine:
             seconds = self._ended_s if self._ended_s is not None else self._seconds_now()
             losses, sweeps = self._reader.losses(), self._reader.sweeps()
             served, frames = self._reader.served(), self._reader.frames()
+            commands = self._reader.commands()
             sms = self._reader.sms()
             training = state == "running"
             step_ms = self._reader.step_ms(seconds) if training else 0.0
@@ -156,6 +165,7 @@ class HostEngine:
                 sweeps=sweeps,
                 served=served,
                 frames=frames,
+                commands=commands,
                 roles=sms["role"].copy(),
                 sms=sms,
                 applied=applied,

@@ -2,101 +2,29 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from ofa_tui import abi
-from ofa_tui.engine import windows
+from ofa_tui.engine import limits, windows
+from ofa_tui.engine.arena import ALIGNMENT, Arena
 from ofa_tui.engine.config import RunConfig, deadline_s
+from ofa_tui.engine.layouts import to_stream
+from ofa_tui.engine.schedule import make_schedule
 from ofa_tui.errors import OfaError
 from ofa_tui.program.types import Buffer, ProgramSet
 
-ALIGNMENT = 128
-IMAGE_MAGIC = 0x31474D4941464F
+PER_STEP = ("losses", "step_end_ns", "train_windows", "sweep_sums", "sweep_counts")
+"""Arrays that grow with the number of steps."""
+ROLE_OF_PROGRAM = {"train": abi.TRAIN, "sweep": abi.TRAIN, "decode": abi.SERVE, "doom": abi.DOOM}
 DTYPES = {"f4": np.float32, "bf16": np.uint16, "i4": np.int32, "u1": np.uint8, "f8": np.float64, "u8": np.uint64,
           "packet": np.uint64}
-
-
-class Arena:
-    """Named arrays in one allocation, and the pointers between them as offsets, so that it can be moved."""
-
-    def __init__(self) -> None:
-        self._places: dict[str, tuple[int, np.dtype, tuple[int, ...]]] = {}
-        self._pointers: list[tuple[int, int]] = []
-        self._bytes = 0
-        self._memory = np.zeros(0, np.uint8)
-
-    def reserve(self, name: str, dtype: np.dtype | type, *shape: int) -> None:
-        """Room for an array, zero at first. Only before `allocate`."""
-        kind = np.dtype(dtype)
-        self._places[name] = (self._bytes, kind, shape)
-        size = kind.itemsize * int(np.prod(shape, dtype=np.int64))
-        self._bytes += -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
-
-    @property
-    def size(self) -> int:
-        return self._bytes
-
-    def allocate(self) -> None:
-        raw = np.zeros(self._bytes + ALIGNMENT, np.uint8)
-        shift = -raw.ctypes.data % ALIGNMENT
-        self._memory = raw[shift : shift + self._bytes]
-
-    @property
-    def address(self) -> int:
-        return self._memory.ctypes.data
-
-    def offset(self, name: str) -> int:
-        return self._places[name][0]
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._places
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        offset, dtype, shape = self._places[name]
-        size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-        return self._memory[offset : offset + size].view(dtype).reshape(shape)
-
-    def point(self, field_offset: int, target: str) -> None:
-        """Makes the u8 at `field_offset` the address of array `target`."""
-        self._pointers.append((field_offset, self.offset(target)))
-        address = self.address + self.offset(target)
-        self._memory[field_offset : field_offset + 8].view(np.uint64)[0] = address
-
-    def save_image(self, path: Path, launch: str) -> None:
-        """Writes a relocatable image for cuda/platform/host_main.cpp."""
-        header = struct.pack("<4Q", IMAGE_MAGIC, len(self._pointers), self.offset(launch), self._bytes)
-        with path.open("wb") as out:
-            out.write(header)
-            out.write(np.array(self._pointers, np.uint64).tobytes())
-            out.write(self._memory.tobytes())
 
 
 def buffer_array(buffer: Buffer) -> str:
     """Name of a program buffer's array in the arena."""
     return f"buffer/{buffer.name}"
-
-
-def schedule(config: RunConfig) -> np.ndarray:
-    """abi.SCHEDULE [1] of a run from step 0. Without held-out text there are no sweeps."""
-    train = config.train
-    final = windows.valid_windows(len(config.valid_tokens), config.model.context, train.batch)
-    between = min(train.sweep_batches, len(final))
-    row = np.zeros(1, abi.SCHEDULE)
-    row["steps"] = train.steps
-    row["sweep_every"] = train.sweep_every if between else 0
-    row["sweep_batches"] = between
-    row["final_batches"] = len(final)
-    return row
-
-
-def sweep_iterations(row: np.void) -> int:
-    """Batches of all sweeps of a schedule."""
-    sweeps = (int(row["steps"]) - 1) // int(row["sweep_every"]) if row["sweep_every"] else 0
-    return sweeps * int(row["sweep_batches"]) + int(row["final_batches"])
 
 
 class RunMemory:
@@ -107,23 +35,24 @@ class RunMemory:
         """`scratch_bytes` says what each SM needs, given an abi.LAUNCH with its model filled in."""
         self.programs = programs
         self.config = config
-        self.schedule = schedule(config)
+        self._valid_windows = windows.valid_windows(len(config.valid_tokens), config.model.context, config.train.batch)
+        self.schedule = make_schedule(config, len(self._valid_windows))
+        limits.check_tickets(programs, config, self.schedule)
         self.arena = arena = Arena()
         head = np.zeros(1, abi.LAUNCH)
         _fill_model(head, config)
         self._scratch_bytes = -(-scratch_bytes(head) // ALIGNMENT) * ALIGNMENT
         self._reserve(game_bytes)
-        if arena.size > available_bytes:
-            raise OfaError(
-                f"preset {config.preset} needs {arena.size / 1e9:.1f} GB of memory and "
-                f"{available_bytes / 1e9:.1f} GB are free; choose a smaller preset"
-            )
+        of_steps = sum(arena.bytes_of(name) for name in PER_STEP)
+        limits.check_memory(config, arena.size, of_steps, available_bytes)
         arena.allocate()
         self._fill_launch(head)
         self._fill_operands()
         self._fill_data()
         self._fill_weights()
+        self._fill_messages()
         self._fill_control()
+        self._fill_clocks()
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.arena[name]
@@ -131,6 +60,10 @@ class RunMemory:
     def buffer(self, name: str) -> np.ndarray:
         """A program buffer, [copies, rows, cols]."""
         return self.arena[buffer_array(self.programs.buffers[name])]
+
+    def moments(self, which: str) -> dict[str, np.ndarray]:
+        """f4 copies of AdamW's moments of every parameter, `m` or `v`."""
+        return {name: self.buffer(f"{name}.{which}")[0].copy() for name in self.programs.parameters}
 
     def weights(self, version: int) -> dict[str, np.ndarray]:
         """f4 copies of every parameter of a weight version."""
@@ -143,30 +76,32 @@ class RunMemory:
 
     def _reserve(self, game_bytes: int) -> None:
         arena, config, programs = self.arena, self.config, self.programs
-        model, games, steps = config.model, config.games, config.train.steps
+        model, games, steps = config.model, config.games, self.schedule.own_steps
         arena.reserve("launch", abi.LAUNCH, 1)
         arena.reserve("control", abi.CONTROL, 1)
         arena.reserve("telemetry", abi.TELEMETRY, 1)
         arena.reserve("serve", abi.SERVE_STATE, 1)
         arena.reserve("queues", abi.QUEUE, len(abi.ROLES))
         arena.reserve("roles", np.uint32, abi.MAX_SMS)
+        arena.reserve("seats", abi.SEAT, abi.MAX_SMS)
         arena.reserve("counters", np.uint64, len(programs.counters), abi.COUNTER_STRIDE)
         arena.reserve("operands", abi.OPERAND, len(programs.views))
         for name in abi.PROGRAMS:
             arena.reserve(f"tasks/{name}", abi.TASK, len(programs.programs[name].tasks))
         arena.reserve("losses", np.float32, steps)
         arena.reserve("step_end_ns", np.uint64, steps)
-        sweeps = sweep_iterations(self.schedule[0])
-        arena.reserve("sweep_sums", np.float64, sweeps)
-        arena.reserve("sweep_counts", np.uint64, sweeps)
+        batches = self.schedule.all_batches - self.schedule.batches_before
+        arena.reserve("sweep_sums", np.float64, batches)
+        arena.reserve("sweep_counts", np.uint64, batches)
         arena.reserve("train_tokens", np.int32, len(config.train_tokens))
         arena.reserve("valid_tokens", np.int32, len(config.valid_tokens))
         arena.reserve("train_windows", np.int64, steps, config.train.batch)
-        arena.reserve("valid_windows", np.int64, int(self.schedule["final_batches"][0]), config.train.batch)
+        arena.reserve("valid_windows", np.int64, *self._valid_windows.shape)
         arena.reserve("served", abi.SERVED, abi.SERVED_RING)
         arena.reserve("prompts", np.int32, abi.PROMPT_SLOTS, model.context)
         arena.reserve("frames", np.uint8, games, abi.FRAME_SLOTS, abi.FRAME_HEIGHT, abi.FRAME_WIDTH)
         arena.reserve("doom_status", abi.DOOM_STATUS, games, abi.FRAME_SLOTS)
+        arena.reserve("doom_commands", abi.DOOM_COMMAND, games, abi.COMMAND_RING)
         arena.reserve("doom_seats", abi.DOOM_SEAT, games)
         arena.reserve("doom_games", np.uint8, games, game_bytes)
         arena.reserve("doom_wad", np.uint8, len(config.doom.blob) if config.doom and games else 0)
@@ -183,7 +118,7 @@ class RunMemory:
         launch["n_operands"] = len(programs.views)
         launch["n_games"] = config.games
         launch["scratch_bytes"] = self._scratch_bytes
-        launch["schedule"] = self.schedule
+        launch["schedule"] = self.schedule.row()
         launch["data"]["n_train"] = len(config.train_tokens)
         launch["data"]["n_valid"] = len(config.valid_tokens)
         fields = _offsets(abi.LAUNCH)
@@ -212,7 +147,8 @@ class RunMemory:
             row["pitch"], row["rows"], row["cols"] = cols, rows, cols
             row["tensor_map"] = abi.NONE_U32
             row["copies"], row["rotation"] = buffer.copies, view.rotation
-            row["dtype"] = abi.DTYPES.index(buffer.dtype)
+            row["dtype"], row["layout"] = abi.DTYPES.index(buffer.dtype), abi.LAYOUTS.index(buffer.layout)
+            row["generation"], row["generations"] = view.generation, buffer.generations
             place = self.arena.offset("operands") + index * abi.OPERAND.itemsize
             self.arena.point(place + _offsets(abi.OPERAND)["base"], buffer_array(buffer))
 
@@ -224,19 +160,42 @@ class RunMemory:
         self["valid_tokens"][:] = config.valid_tokens
         context, batch = config.model.context, config.train.batch
         self["train_windows"][:] = windows.train_windows(
-            len(config.train_tokens), context, batch, config.train.steps, config.seed
+            len(config.train_tokens), context, batch, self.schedule.own_steps, config.seed, config.first_step
         )
-        self["valid_windows"][:] = windows.valid_windows(len(config.valid_tokens), context, batch)
+        self["valid_windows"][:] = self._valid_windows
 
     def _fill_weights(self) -> None:
-        """Version 0: matrices normal with the preset's deviation, gains 1."""
-        rng = np.random.default_rng([self.config.seed, 0x776569])
+        """Version `first_step`: the one given, or matrices normal with the preset's deviation and gains 1."""
+        config, initial = self.config, self.config.initial
+        rng = np.random.default_rng([config.seed, 0x776569])
         for name in self.programs.parameters:
-            first = self.buffer(name)[0]
-            if self.programs.buffers[name].shape[0] == 1:
+            weights = self.buffer(name)
+            first = weights[config.first_step % len(weights)]
+            if initial is not None:
+                first[:] = _initial(initial.weights, name, first.shape)
+                self.buffer(f"{name}.m")[0] = _initial(initial.m, name, first.shape)
+                self.buffer(f"{name}.v")[0] = _initial(initial.v, name, first.shape)
+            elif self.programs.buffers[name].shape[0] == 1:
                 first[:] = 1.0
             else:
-                first[:] = rng.standard_normal(first.shape, np.float32) * np.float32(self.config.train.init_std)
+                first[:] = rng.standard_normal(first.shape, np.float32) * np.float32(config.train.init_std)
+            self._fill_copies(name, first)
+
+    def _fill_copies(self, name: str, first: np.ndarray) -> None:
+        """What a target keeps of a parameter beside its rows: the f4 master, the stream order."""
+        buffers, version = self.programs.buffers, self.config.first_step
+        if f"{name}.master" in buffers:
+            self.buffer(f"{name}.master")[0] = first
+        if f"{name}.stream" in buffers:
+            stream = self.buffer(f"{name}.stream")
+            stream[version % len(stream)] = to_stream(first)
+
+    def _fill_messages(self) -> None:
+        """Tags of the generation before the first: nobody waits for them until they have gone all the way round."""
+        for buffer in self.programs.buffers.values():
+            if buffer.kind == "message":
+                tag = self.config.first_token * buffer.generations % (1 << 32)
+                self.buffer(buffer.name)[:] = tag << 32
 
     def _fill_control(self) -> None:
         config = self.config
@@ -264,10 +223,35 @@ class RunMemory:
             seats["seed"] = config.seed + np.arange(config.games)
             seats["new_game"] = 1
 
+    def _fill_clocks(self) -> None:
+        """Where every clock, queue and counter of an unbroken run would stand: what comes before is done, no more."""
+        config, schedule, telemetry, serve = self.config, self.schedule, self["telemetry"], self["serve"]
+        telemetry["steps_done"] = serve["published"] = config.first_step
+        telemetry["sweep_batches_done"] = schedule.batches_before
+        telemetry["tokens_served"] = serve["tokens"] = serve["opened"] = config.first_token
+        serve["story"] = config.first_story
+        telemetry["frames"][0, : config.games] = self["doom_seats"]["tics"] = config.first_tic
+        done = {"train": config.first_step, "sweep": schedule.batches_before, "decode": config.first_token,
+                "doom": config.first_tic}
+        for name, iterations in done.items():
+            tasks = self.programs.programs[name].tasks
+            self["queues"]["next"][ROLE_OF_PROGRAM[name]] += np.uint64(iterations * len(tasks))
+            signals = tasks["signal"][tasks["signal"] != abi.NONE_U32]
+            np.add.at(self["counters"][:, 0], signals, np.uint64(iterations))
+
 
 def _offsets(dtype: np.dtype) -> dict[str, int]:
     assert dtype.fields is not None
     return {name: field[1] for name, field in dtype.fields.items()}
+
+
+def _initial(arrays: Mapping[str, np.ndarray], name: str, shape: tuple[int, ...]) -> np.ndarray:
+    found = arrays.get(name)
+    if found is None or found.shape != shape:
+        has = "none" if found is None else " x ".join(map(str, found.shape))
+        raise OfaError(f"the weights to go on from are another model's: {name} should be "
+                       f"{' x '.join(map(str, shape))} and is {has}")
+    return found
 
 
 def _fill_model(launch: np.ndarray, config: RunConfig) -> None:

@@ -7,6 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
+from ofa_tui import abi
+
 
 @dataclass(frozen=True)
 class Event:
@@ -94,6 +96,14 @@ class Frame:
 
 
 @dataclass(frozen=True)
+class Commands:
+    """What the player of game 0 did in the tics from `first` on (of the tic clock): abi.DOOM_COMMAND [tics]."""
+
+    first: int = 0
+    rows: np.ndarray = field(default_factory=lambda: np.zeros(0, abi.DOOM_COMMAND))
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """The state at one poll. Lists hold what is new since the poll before; everything else is current."""
 
@@ -107,6 +117,8 @@ class Snapshot:
     served: list[ServedToken] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
     """New frames of game 0, oldest first; a reader that came late misses some (see Frame.number)."""
+    commands: Commands = field(default_factory=Commands)
+    """New commands of game 0. A reader that came very late misses some; then `first` is not where it stopped."""
     roles: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint32))  # u4 [n_sms], index into abi.ROLES
     sms: np.ndarray | None = None  # abi.SM_STATUS [n_sms]
     applied: list[AppliedEvent] = field(default_factory=list)

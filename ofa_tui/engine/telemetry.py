@@ -12,7 +12,7 @@ from ofa_tui import abi
 from ofa_tui.data.textstream import TextStream
 from ofa_tui.engine.config import RunConfig
 from ofa_tui.engine.memory import RunMemory
-from ofa_tui.engine.protocol import Frame, ServedToken, StepLoss, SweepLoss
+from ofa_tui.engine.protocol import Commands, Frame, ServedToken, StepLoss, SweepLoss
 from ofa_tui.presets import TrainConfig
 
 RATE_SECONDS = 1.5
@@ -36,7 +36,9 @@ class TelemetryReader:
         self._load = load_acquire
         self._telemetry = memory["telemetry"][0]
         self._text = TextStream(config.tokenizer)
-        self._steps = self._tokens = self._frames = self._sweeps = 0
+        self._steps, self._tokens, self._frames = config.first_step, config.first_token, config.first_tic
+        self._commands = config.first_tic
+        self._sweeps = memory.schedule.sweeps_before
         self._rates: deque[tuple[float, int, int]] = deque()
 
     def counter(self, field: str, index: int = 0) -> int:
@@ -59,27 +61,26 @@ class TelemetryReader:
         first, self._steps = self._steps, done
         losses, ends = self._memory["losses"], self._memory["step_end_ns"]
         return [
-            StepLoss(step, float(losses[step]), learning_rate(step, self._config.train), int(ends[step]) / 1e9)
-            for step in range(first, done)
+            StepLoss(step, float(losses[row]), learning_rate(step, self._config.train), int(ends[row]) / 1e9)
+            for step, row in ((step, step - self._config.first_step) for step in range(first, done))
         ]
 
     def sweeps(self) -> list[SweepLoss]:
         """Sweeps whose last batch is done; one that a stop cut short is left out."""
-        schedule = self._memory.schedule[0]
-        every, between = int(schedule["sweep_every"]), int(schedule["sweep_batches"])
-        intermediate = (int(schedule["steps"]) - 1) // every if every else 0
+        schedule = self._memory.schedule
         done = self.counter("sweep_batches_done")
         new: list[SweepLoss] = []
-        while self._sweeps <= intermediate:
-            last = self._sweeps == intermediate
-            first = self._sweeps * between
-            count = int(schedule["final_batches"]) if last else between
+        while self._sweeps <= schedule.intermediate_sweeps:
+            last = self._sweeps == schedule.intermediate_sweeps
+            first = self._sweeps * schedule.sweep_batches
+            count = schedule.final_batches if last else schedule.sweep_batches
             if count == 0 or done < first + count:
                 break
-            batches = slice(first, first + count)
+            row = first - schedule.batches_before
+            batches = slice(row, row + count)
             tokens = int(self._memory["sweep_counts"][batches].sum())
             loss = float(self._memory["sweep_sums"][batches].sum()) / max(tokens, 1)
-            step = int(schedule["steps"]) if last else (self._sweeps + 1) * every
+            step = schedule.steps if last else (self._sweeps + 1) * schedule.sweep_every
             new.append(SweepLoss(step, loss, tokens, last))
             self._sweeps += 1
         return new
@@ -123,6 +124,17 @@ class TelemetryReader:
             if number > intact_after
         ]
 
+    def commands(self) -> Commands:
+        """New commands of game 0, without those that the kernel may have begun to overwrite while they were copied."""
+        if not self._config.games:
+            return Commands()
+        total = self.counter("frames")
+        first = max(self._commands, total - abi.COMMAND_RING + 1)
+        rows = self._memory["doom_commands"][0][np.arange(first, total) % abi.COMMAND_RING]
+        self._commands = total
+        lost = max(0, self.counter("frames") - abi.COMMAND_RING + 1 - first)
+        return Commands(first + lost, rows[lost:])
+
     # --- current --------------------------------------------------------------------------------------------------
 
     def sms(self) -> np.ndarray:
@@ -130,7 +142,7 @@ class TelemetryReader:
 
     def step_ms(self, seconds: float) -> float:
         """Mean time of the steps that ended lately, of the last one at least; 0 before the first."""
-        done = self._steps
+        done = self._steps - self._config.first_step
         if done == 0:
             return 0.0
         ends = self._memory["step_end_ns"]

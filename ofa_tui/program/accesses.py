@@ -1,6 +1,6 @@
 """What each task of a program touches: rectangles of buffers, by the descriptors and the rows of `ops.OPS` alone.
 
-Everything that can be wrong with one task by itself is found here: indices out of range, operands of the wrong shape,
+Everything that can be wrong with one task by itself is found here: fields out of range, operands of the wrong shape,
 tiles that leave their operand.
 """
 
@@ -12,42 +12,26 @@ import numpy as np
 
 from ofa_tui import abi
 from ofa_tui.errors import OfaError
-from ofa_tui.program.ops import ADAMW_DECAY, OPS, Access, Op
+from ofa_tui.program.ops import ADAMW_DECAY, FENCE_AFTER, FENCE_BEFORE, OPS, STATISTICS_TILE, Access, Op
+from ofa_tui.program.targets import TARGETS
 from ofa_tui.program.types import ProgramSet, TaskProgram, View
 
-SHAPES: dict[str, str] = {
-    "embed": "table.cols=x.cols",
-    "norm": "x=y gain.cols=x.cols rstd.rows=x.rows",
-    "matmul": "x.cols=w.cols y.rows=x.rows y.cols=w.rows",
-    "matmul_residual": "x.cols=w.cols y.rows=x.rows y.cols=w.rows skip=y",
-    "matmul_gelu": "x.cols=w.cols u.rows=x.rows u.cols=w.rows a=u",
-    "attention": "lse.rows=o.rows qkv.rows=o.rows",
-    "cross_entropy": "losses.rows=logits.rows",
-    "cross_entropy_loss": "losses.rows=logits.rows",
-    "matmul_dx": "dy.cols=w.rows dx.rows=dy.rows dx.cols=w.cols",
-    "matmul_dx_gelu": "dy.cols=w.rows du.rows=dy.rows du.cols=w.cols u=du",
-    "matmul_dw": "dy.rows=x.rows dw.rows=dy.cols dw.cols=x.cols",
-    "norm_backward": "dy=x dx=x skip=x rstd.rows=x.rows gain.cols=x.cols dgain.cols=x.cols",
-    "attention_backward": "dqkv=qkv do=o lse.rows=o.rows qkv.rows=o.rows",
-    "embed_backward": "dtable.cols=dx.cols",
-    "adamw": "grad=p p_next=p m=p v=p",
-    "adamw_gain": "grad=p p_next=p m=p v=p dgain.cols=p.cols",
-    "token_begin": "table.cols=x.cols",
-    "decode_norm_matmul": "x.cols=w.cols gain=x y.cols=w.rows",
-    "decode_norm_matmul_gelu": "x.cols=w.cols gain=x a.cols=w.rows",
-    "decode_matmul_residual": "x.cols=w.cols y.cols=w.rows skip=y",
-    "decode_attention": "k=v o.cols=k.cols",
-}
-"""Equal extents of an opcode's operands, by operand name; a bare name stands for both rows and columns."""
-
-ALLOWED_FLAGS = {"adamw": ADAMW_DECAY}
+ALLOWED_FLAGS = {"adamw": ADAMW_DECAY, "matmul_dw_adamw": ADAMW_DECAY, "embed_adamw": ADAMW_DECAY}
+FENCES = FENCE_BEFORE | FENCE_AFTER
+"""Flags of any opcode, on targets with a copy engine."""
 SEQUENCE_OPS = ("attention", "attention_backward")
 TOKEN_OPS = ("decode_attention",)
 GAME_OP = "doom_tic"
 
-ROW_REGIONS = {"tile", "rows", "heads", "row_head", "part", "transposed"}
-COLUMN_REGIONS = {"tile", "columns", "cols", "heads", "row_head"}
+UNIT_REGIONS = {"unit_columns", "unit_rows", "unit", "head_units"}
+ROW_REGIONS = {"tile", "rows", "heads", "row_head", "part", "transposed", "statistics"} | UNIT_REGIONS
+COLUMN_REGIONS = {"tile", "columns", "cols", "heads", "row_head", "statistics"} | UNIT_REGIONS
 """Regions that depend on the rows of a tile, or on its columns."""
+MOST_UNITS = 2
+"""Units of a head."""
+
+Span = tuple[np.ndarray, np.ndarray]
+"""First and end, of each task."""
 
 
 class ProgramError(OfaError):
@@ -70,15 +54,31 @@ class Accesses:
     """Rectangles a program touches, one element of each array per rectangle."""
 
     task: np.ndarray  # i8: index in the program
+    slot: np.ndarray  # i8: operand of the task's opcode
     view: np.ndarray  # i8: index into ProgramSet.views
     writes: np.ndarray  # bool
     reads: np.ndarray  # bool; with `writes`: updated in place
+    copied: np.ndarray  # bool: by the copy engine, where there is one
     rows: np.ndarray  # i8 [n, 2]: first and end row
     columns: np.ndarray  # i8 [n, 2]
 
 
 def describe_region(buffer: str, rows: np.ndarray, columns: np.ndarray) -> str:
     return f"{buffer} rows {rows[0]}-{rows[1] - 1} columns {columns[0]}-{columns[1] - 1}"
+
+
+def describe_view(programs: ProgramSet, view: View) -> str:
+    if programs.buffers[view.buffer].kind == "message":
+        return f"message {view.generation} of {view.buffer}"
+    return f"{view.buffer} at version +{view.rotation}" if view.rotation else view.buffer
+
+
+def describe_access(programs: ProgramSet, program: TaskProgram, accesses: Accesses, at: int) -> str:
+    """Region and operand of rectangle `at`."""
+    view = programs.views[int(accesses.view[at])]
+    operand = OPS[int(program.tasks["opcode"][accesses.task[at]])].accesses[int(accesses.slot[at])].name
+    named = describe_view(programs, view)
+    return f"{describe_region(named, accesses.rows[at], accesses.columns[at])} (operand {operand})"
 
 
 def task_label(program: TaskProgram, task: int) -> str:
@@ -91,132 +91,166 @@ def task_label(program: TaskProgram, task: int) -> str:
 def list_accesses(programs: ProgramSet, program: TaskProgram) -> Accesses:
     """All rectangles of `program`. Raises ProgramError where a task by itself is malformed."""
     _check_fields(programs, program)
+    _check_heads(programs, program)
+    shapes = np.array([programs.buffers[view.buffer].shape for view in programs.views], np.int64).reshape(-1, 2)
     parts: list[Accesses] = []
     for opcode in np.unique(program.tasks["opcode"]):
         members = np.flatnonzero(program.tasks["opcode"] == opcode)
-        for slot, access in enumerate(OPS[opcode].accesses):
-            parts += _rectangles(programs, program, members, slot, access)
-        _check_shapes(programs, program, OPS[opcode].name, members)
-        _check_unused_axes(programs, program, OPS[opcode], members)
+        for slot in range(len(OPS[opcode].accesses)):
+            parts += _rectangles(programs, program, members, slot, shapes)
+        _check_unused_axes(program, OPS[opcode], members, shapes)
     if not parts:
-        empty = np.zeros(0, np.int64)
-        return Accesses(empty, empty, empty == 1, empty == 1, np.zeros((0, 2), np.int64), np.zeros((0, 2), np.int64))
+        none = np.zeros(0, np.int64)
+        return Accesses(none, none, none, none == 1, none == 1, none == 1, *np.zeros((2, 0, 2), np.int64))
     return Accesses(*(np.concatenate([getattr(part, name) for part in parts]) for name in Accesses.__annotations__))
+
+
+def refuse_any(program: TaskProgram, bad: np.ndarray, check: str, sentence: str) -> None:
+    """Raises ProgramError about the first task for which `bad` [tasks] holds."""
+    if bad.any():
+        label = task_label(program, int(np.argmax(bad)))
+        raise ProgramError(check, f"{program.name}: {label} {sentence}", (label,))
 
 
 def _check_fields(programs: ProgramSet, program: TaskProgram) -> None:
     tasks = program.tasks
-
-    def refuse(bad: np.ndarray, check: str, sentence: str) -> None:
-        if bad.any():
-            label = task_label(program, int(np.argmax(bad)))
-            raise ProgramError(check, f"{program.name}: {label} {sentence}", (label,))
-
-    refuse(tasks["opcode"] >= len(OPS), "opcode", "has an opcode that does not exist")
-    refuse(tasks["n_waits"] > abi.MAX_WAITS, "wait", f"has more than {abi.MAX_WAITS} waits")
+    refuse_any(program, tasks["opcode"] >= len(OPS), "opcode", "has an opcode that does not exist")
+    refuse_any(program, tasks["n_waits"] > abi.MAX_WAITS, "wait", f"has more than {abi.MAX_WAITS} waits")
     signals = tasks["signal"]
-    refuse((signals >= len(programs.counters)) & (signals != abi.NONE_U32), "counter",
-           "signals a counter that does not exist")
-    flags = np.array([ALLOWED_FLAGS.get(op.name, 0) for op in OPS], np.uint8)
-    refuse((tasks["flags"] & ~flags[tasks["opcode"]]) != 0, "flags", "has a flag that its opcode does not know")
+    refuse_any(program, (signals >= len(programs.counters)) & (signals != abi.NONE_U32), "counter",
+               "signals a counter that does not exist")
+    everywhere = FENCES if TARGETS[programs.target].copy_engine else 0
+    flags = np.array([ALLOWED_FLAGS.get(op.name, 0) | everywhere for op in OPS], np.uint8)
+    refuse_any(program, (tasks["flags"] & ~flags[tasks["opcode"]]) != 0, "flags",
+               "has a flag that its opcode does not know")
     used = tasks["operands"] != abi.NONE_U16
     slots = np.zeros((len(OPS), abi.MAX_OPERANDS), bool)
     needed = slots.copy()
     for index, op in enumerate(OPS):
         slots[index, : len(op.accesses)] = True
         needed[index, : len(op.accesses)] = [not access.optional for access in op.accesses]
-    refuse((used & ~slots[tasks["opcode"]]).any(axis=1), "operand", "has more operands than its opcode")
-    refuse((~used & needed[tasks["opcode"]]).any(axis=1), "operand", "lacks an operand")
-    refuse((used & (tasks["operands"] >= len(programs.views))).any(axis=1), "operand",
-           "has an operand that is not in the operand table")
-    refuse((tasks["tile"] < 0).any(axis=1) | (tasks["tile"][:, 1] < 1) | (tasks["tile"][:, 3] < 1), "tile",
-           "has an empty or negative tile")
-    model = programs.model
-    sequence = np.isin(tasks["opcode"], [i for i, op in enumerate(OPS) if op.name in SEQUENCE_OPS])
-    token = np.isin(tasks["opcode"], [i for i, op in enumerate(OPS) if op.name in TOKEN_OPS])
-    row0, rows, col0, cols = tasks["tile"].T
+    refuse_any(program, (used & ~slots[tasks["opcode"]]).any(axis=1), "operand", "has more operands than its opcode")
+    refuse_any(program, (~used & needed[tasks["opcode"]]).any(axis=1), "operand", "lacks an operand")
+    refuse_any(program, (used & (tasks["operands"] >= len(programs.views))).any(axis=1), "operand",
+               "has an operand that is not in the operand table")
+    refuse_any(program, (tasks["tile"] < 0).any(axis=1) | (tasks["tile"][:, 1] < 1) | (tasks["tile"][:, 3] < 1), "tile",
+               "has an empty or negative tile")
+
+
+def _check_heads(programs: ProgramSet, program: TaskProgram) -> None:
+    """Tasks of attention own whole sequences, heads, units."""
+    model, opcodes = programs.model, program.tasks["opcode"]
+
+    def among(names: tuple[str, ...]) -> np.ndarray:
+        return np.isin(opcodes, [index for index, op in enumerate(OPS) if op.name in names])
+
+    unit_ops = tuple(op.name for op in OPS if any(access.region in UNIT_REGIONS for access in op.accesses))
+    sequence, token, unit = among(SEQUENCE_OPS), among(TOKEN_OPS), among(unit_ops)
+    row0, rows, col0, cols = program.tasks["tile"].T.astype(np.int64)
     other_sequence = (row0 % model.context != 0) | (rows != model.context)
-    refuse(sequence & other_sequence, "tile", "does not own one whole sequence")
-    refuse(token & ((row0 != 0) | (rows != 1)), "tile", "does not own the one row of a token")
+    refuse_any(program, sequence & other_sequence, "tile", "does not own one whole sequence")
+    refuse_any(program, token & ((row0 != 0) | (rows != 1)), "tile", "does not own the one row of a token")
     other_head = (col0 % model.head_dim != 0) | (cols != model.head_dim)
-    refuse((sequence | token) & other_head, "tile", "does not own one whole head")
+    refuse_any(program, (sequence | token | unit) & other_head, "tile", "does not own one whole head")
+    no_unit = (row0 >= rows) | (rows > MOST_UNITS) | (model.head_dim % (2 * np.maximum(rows, 1)) != 0)
+    refuse_any(program, unit & no_unit, "tile", "is no unit of its head")
 
 
 def _rectangles(
-    programs: ProgramSet, program: TaskProgram, members: np.ndarray, slot: int, access: Access
+    programs: ProgramSet, program: TaskProgram, members: np.ndarray, slot: int, shape_of: np.ndarray
 ) -> list[Accesses]:
     """Rectangles of one operand slot of the tasks `members`, which all have the same opcode."""
+    access = OPS[int(program.tasks["opcode"][members[0]])].accesses[slot]
     members = members[program.tasks["operands"][members, slot] != abi.NONE_U16]
-    tiles = program.tasks["tile"][members].astype(np.int64)
-    views = program.tasks["operands"][members, slot].astype(np.int64)
-    shapes = np.array([programs.buffers[view.buffer].shape for view in programs.views], np.int64)[views]
     if not len(members):
         return []
-    row0, rows, col0, cols = tiles.T
-    zero, all_rows, all_cols = np.zeros_like(row0), shapes[:, 0], shapes[:, 1]
-    tile_rows, tile_columns = (row0, row0 + rows), (col0, col0 + cols)
-    every_row, every_column = (zero, all_rows), (zero, all_cols)
-    aligned = np.ones(len(members), bool)
-    match access.region:
-        case "tile":
-            spans = [(tile_rows, tile_columns)]
-        case "rows":
-            spans = [(tile_rows, every_column)]
-        case "cols":
-            spans = [(tile_columns, every_column)]
-        case "all":
-            spans = [(every_row, every_column)]
-        case "columns":
-            spans = [(every_row, tile_columns)]
-        case "transposed":
-            spans = [(every_row, tile_rows)]
-        case "heads":
-            third = all_cols // 3
-            aligned = (all_cols % 3 == 0) & (col0 + cols <= third)
-            spans = [(tile_rows, (col0 + part * third, col0 + cols + part * third)) for part in range(3)]
-        case "row_head":
-            aligned = col0 % cols == 0
-            spans = [(tile_rows, (col0 // cols, col0 // cols + 1))]
-        case "part":
-            aligned = row0 % rows == 0
-            spans = [((row0 // rows, row0 // rows + 1), every_column)]
-        case other:
-            raise ProgramError("region", f"operand {access.name} has the unknown region {other!r}")
+    views = program.tasks["operands"][members, slot].astype(np.int64)
+    shapes = shape_of[views]
+    fits, spans = _spans(access, program.tasks["tile"][members].astype(np.int64), shapes)
+    everywhere = np.ones(len(members), bool)
     parts = []
     for (first_row, end_row), (first_column, end_column) in spans:
-        row_span, column_span = np.stack([first_row, end_row], 1), np.stack([first_column, end_column], 1)
-        outside = ~aligned | (end_row > all_rows) | (end_column > all_cols)
-        if outside.any():
-            at = int(np.argmax(outside))
-            label, buffer = task_label(program, int(members[at])), programs.views[views[at]].buffer
-            where = describe_region(buffer, row_span[at], column_span[at])
-            raise ProgramError("tile", f"{program.name}: {label} reaches outside its operand {access.name}: {where}, "
-                               f"of {shapes[at, 0]} x {shapes[at, 1]} elements", (label,))
-        mode = np.ones(len(members), bool)
-        parts.append(Accesses(members, views, mode & ("w" in access.mode), mode & ("r" in access.mode), row_span,
-                              column_span))
+        part = Accesses(
+            members, np.full(len(members), slot), views, everywhere & ("w" in access.mode),
+            everywhere & ("r" in access.mode), everywhere & access.copied, np.stack([first_row, end_row], 1),
+            np.stack([first_column, end_column], 1))
+        parts.append(part)
+        outside = (end_row > shapes[:, 0]) | (end_column > shapes[:, 1])
+        bad = outside | ~fits
+        if bad.any():
+            at = int(np.argmax(bad))
+            label, (all_rows, all_columns) = task_label(program, int(members[at])), shapes[at]
+            fault = "reaches outside its operand" if outside[at] else f"has a tile that is no whole {access.region} of"
+            where = f"{describe_access(programs, program, part, at)}, of {all_rows} x {all_columns} elements"
+            raise ProgramError("tile", f"{program.name}: {label} {fault}: {where}", (label,))
     return parts
 
 
-def _check_shapes(programs: ProgramSet, program: TaskProgram, op: str, members: np.ndarray) -> None:
-    names = [access.name for access in OPS[int(program.tasks["opcode"][members[0]])].accesses]
-    combinations, first = np.unique(program.tasks["operands"][members], axis=0, return_index=True)
-    for operands, member in zip(combinations, members[first], strict=True):
-        views = {name: programs.views[i] for name, i in zip(names, operands, strict=False) if i != abi.NONE_U16}
-        for rule in SHAPES.get(op, "").split():
-            left, right = (_extent(programs, views, term) for term in rule.split("="))
-            if left and right and left != right:
-                label = task_label(program, int(member))
-                raise ProgramError("shape", f"{program.name}: the operands of {label} do not fit together: {rule} does "
-                                   f"not hold, with {left} and {right}", (label,))
+def _spans(access: Access, tiles: np.ndarray, shapes: np.ndarray) -> tuple[np.ndarray, list[tuple[Span, Span]]]:
+    """Whether each tile fits the region, and the rectangles (rows, columns) that make up the region."""
+    row0, rows, col0, cols = tiles.T
+    all_rows, all_columns = shapes.T
+    tile_rows, tile_columns = (row0, row0 + rows), (col0, col0 + cols)
+    every_row, every_column = (np.zeros_like(row0), all_rows), (np.zeros_like(row0), all_columns)
+    fits = np.ones(len(tiles), bool)
+    match access.region:
+        case "tile":
+            return fits, [(tile_rows, tile_columns)]
+        case "rows":
+            return fits, [(tile_rows, every_column)]
+        case "cols":
+            return fits, [(tile_columns, every_column)]
+        case "all":
+            return fits, [(every_row, every_column)]
+        case "columns":
+            return fits, [(every_row, tile_columns)]
+        case "transposed":
+            return fits, [(every_row, tile_rows)]
+        case "heads":
+            third = all_columns // 3
+            fits = (all_columns % 3 == 0) & (col0 + cols <= third)
+            return fits, [(tile_rows, _shifted(tile_columns, part * third)) for part in range(3)]
+        case "row_head":
+            return col0 % cols == 0, [(tile_rows, _one(col0 // cols))]
+        case "part":
+            return row0 % rows == 0, [(_one(row0 // rows), every_column)]
+        case "statistics":
+            first = 2 * (col0 // STATISTICS_TILE)
+            fits = (col0 % STATISTICS_TILE == 0) & (cols <= STATISTICS_TILE)
+            return fits, [(tile_rows, (first, first + 2))]
+    half, halves, head = row0, rows, col0 // cols
+    run = cols // (2 * halves)
+    unit = [(first, first + run) for first in (col0 + half * run, col0 + cols // 2 + half * run)]
+    if (halves == 1).all():
+        unit = [tile_columns]
+    match access.region:
+        case "unit_columns":
+            return fits, [(every_row, columns) for columns in unit]
+        case "unit_rows":
+            third = all_rows // 3
+            fits = (all_rows % 3 == 0) & (col0 + cols <= third)
+            return fits, [(_shifted(span, part * third), every_column) for part in range(3) for span in unit]
+        case "unit":
+            return fits, [(_one(head * halves + half), every_column)]
+        case "head_units":
+            return fits, [((head * halves, (head + 1) * halves), every_column)]
+        case other:
+            raise ProgramError("region", f"operand {access.name} has the unknown region {other!r}")
 
 
-def _check_unused_axes(programs: ProgramSet, program: TaskProgram, op: Op, members: np.ndarray) -> None:
+def _shifted(span: Span, by: np.ndarray) -> Span:
+    return span[0] + by, span[1] + by
+
+
+def _one(index: np.ndarray) -> Span:
+    return index, index + 1
+
+
+def _check_unused_axes(program: TaskProgram, op: Op, members: np.ndarray, shape_of: np.ndarray) -> None:
     """An axis of the tile on which no region depends is whole: the body works on all of it, whatever the tile says."""
     shapes = np.ones((len(members), 2), np.int64)
     if op.output is not None:
-        views = program.tasks["operands"][members, op.output]
-        shapes = np.array([programs.buffers[view.buffer].shape for view in programs.views], np.int64)[views]
+        shapes = shape_of[program.tasks["operands"][members, op.output]]
     regions = {access.region for access in op.accesses}
     tiles = program.tasks["tile"][members].astype(np.int64)
     for axis, (name, used) in enumerate((("rows", regions & ROW_REGIONS), ("columns", regions & COLUMN_REGIONS))):
@@ -229,11 +263,3 @@ def _check_unused_axes(programs: ProgramSet, program: TaskProgram, op: Op, membe
             given = f"{start[at]}-{start[at] + length[at] - 1}"
             raise ProgramError("tile", f"{program.name}: {label} has {name} {given} in its tile, but {op.name} works "
                                f"on all {name}, 0-{shapes[at, axis] - 1}", (label,))
-
-
-def _extent(programs: ProgramSet, views: dict[str, View], term: str) -> tuple[int, ...] | None:
-    name, _, axis = term.partition(".")
-    if name not in views:
-        return None
-    shape = programs.buffers[views[name].buffer].shape
-    return {"rows": shape[:1], "cols": shape[1:], "": shape}[axis]

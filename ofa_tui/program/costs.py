@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import math
+import random
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -20,6 +21,8 @@ from ofa_tui.program.ops import OPCODES, OPS
 from ofa_tui.program.types import TaskProgram
 from ofa_tui.program.work import Work
 
+MOST = 1e12
+"""No figure of a cost file may be larger."""
 BASES = ("measured", "computed", "estimate")
 DEFAULT_FILES = {"host": "host", "sm90": "h200"}
 
@@ -148,6 +151,16 @@ def task_durations(costs: Costs, program: TaskProgram, works: list[Work], ghz: f
     return Durations(body, shared, ahead)
 
 
+def spread_out(durations: Durations, spread: float, seed: int = 0) -> Durations:
+    """Durations that differ from the given ones by up to `spread` of each, evenly distributed: no two tasks take
+    exactly as long on a machine."""
+    chance = random.Random(seed)
+    factors = [1 + chance.uniform(-spread, spread) for _ in durations.body_ns]
+    scaled = ([value * factor for value, factor in zip(column, factors, strict=True)]
+              for column in (durations.body_ns, durations.shared_bytes, durations.ahead_ns))
+    return Durations(*scaled)
+
+
 def moved_bytes(costs: Costs, op: str, work: Work) -> float:
     """Bytes that a task reads and writes by plain loads and stores."""
     cost = costs.of(op)
@@ -239,6 +252,7 @@ def _parse(name: str, table: dict[str, Any]) -> Costs:
         if tasks[op].memory not in ("", "cache", "shared"):
             raise OfaError(f"[tasks.{op}] of the cost file {name}: memory is \"cache\" or \"shared\"")
     _check_curves(name, parts["clock"], parts["memory"])
+    _check_divisors(name, parts["tile"], parts["memory"])
     return Costs(name=name, tasks=tasks, **parts)
 
 
@@ -274,12 +288,13 @@ def _value(where: str, kind: str, value: object) -> object:
         return value
     if kind.startswith("tuple") and isinstance(value, list) and value and all(map(_is_figure, value)):
         return tuple(value)
-    wanted = {"str": "a text", "float": "a number of at least 0"}.get(kind, "a list of numbers of at least 0")
-    raise OfaError(f"{where} is {value!r}; it has to be {wanted}")
+    wanted = {"str": "a text", "float": "a number"}.get(kind, "a list of numbers")
+    span = "" if kind == "str" else f" from 0 to {MOST:g}"
+    raise OfaError(f"{where} is {value!r}; it has to be {wanted}{span}")
 
 
 def _is_figure(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MOST
 
 
 def _check_curves(name: str, clock: Clock, memory: Memory) -> None:
@@ -290,3 +305,10 @@ def _check_curves(name: str, clock: Clock, memory: Memory) -> None:
                            "places in rising order")
     if len(clock.sms) != 2:
         raise OfaError(f"[clock] of the cost file {name} needs exactly two points")
+
+
+def _check_divisors(name: str, tile: Tile, memory: Memory) -> None:
+    for key, value in (("tile.rows", tile.rows), ("tile.columns", tile.columns), ("tile.depth", tile.depth),
+                       ("memory.cache_gb_s", memory.cache_gb_s)):
+        if value <= 0:
+            raise OfaError(f"{key} of the cost file {name} is {value:g}; it has to be above 0")

@@ -3,6 +3,9 @@
 The edges of all rectangles that touch a buffer cut it into cells; within a cell every access is all or nothing. A cell
 has at most one task that writes it and at most one that updates it in place, so two grids of task numbers describe all
 writes, and each other access needs only the distinct tasks under its rectangle.
+
+Iterations are compared as far apart as a buffer has copies: with three copies that is four iterations. Every cell that
+is written at all is written in each iteration, so whatever lies further apart is ordered through the writers between.
 """
 
 from __future__ import annotations
@@ -12,11 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ofa_tui.program.accesses import Accesses, ProgramError, describe_region
+from ofa_tui.program.accesses import Accesses, ProgramError, describe_access, describe_region
+from ofa_tui.program.messages import MessageCheck
 from ofa_tui.program.order import Order
 from ofa_tui.program.types import Buffer, ProgramSet
 
-STATE_KINDS = ("weight", "moment", "cache")
+STATE_KINDS = ("weight", "master", "moment", "cache")
 """Buffers whose contents outlive an iteration. All others must be written before they are read, in every iteration."""
 
 
@@ -32,7 +36,7 @@ class _Rectangle:
 
 
 class BufferCheck:
-    """One buffer as one program uses it."""
+    """One buffer, other than of messages, as one program uses it."""
 
     def __init__(self, programs: ProgramSet, order: Order, accesses: Accesses, members: np.ndarray) -> None:
         """`members` are the indices into `accesses` of the rectangles in this buffer."""
@@ -65,18 +69,19 @@ class BufferCheck:
                 self._check_later_iteration(rectangle, lag)
 
     def _distinct(self, members: np.ndarray) -> Iterator[_Rectangle]:
-        """One rectangle per cells, mode, waits and signal; tasks that agree in all of them stand or fall together."""
+        """One rectangle per cells, mode, ancestors and events: tasks that agree in all of these are alike."""
         a = self._accesses
         rotations = np.array([view.rotation for view in self._programs.views])[a.view[members]]
         first_row, end_row = (np.searchsorted(self._row_edges, a.rows[members, i]) for i in (0, 1))
         first_column, end_column = (np.searchsorted(self._column_edges, a.columns[members, i]) for i in (0, 1))
         tasks = a.task[members]
+        one_by_one = np.where(a.writes[members], tasks, -1)
+        lanes = self._order.program.tasks["lane"][tasks]
         key = np.stack([first_row, end_row, first_column, end_column, rotations, a.writes[members], a.reads[members],
-                        self._order.wait_set[tasks], self._order.signal[tasks]], 1)
-        key = np.concatenate([key, np.where(a.writes[members], tasks, -1)[:, None]], 1)  # writers one by one
+                        self._order.group[tasks], self._order.signal[tasks], self._order.message[tasks], lanes,
+                        one_by_one], 1)
         _, index = np.unique(key, axis=0, return_index=True)
-        for i in index:
-            r0, r1, c0, c1, rotation, writes, reads = (int(x) for x in key[i, :7])
+        for i, (r0, r1, c0, c1, rotation, writes, reads) in zip(index.tolist(), key[index, :7].tolist(), strict=True):
             yield _Rectangle(int(tasks[i]), slice(r0, r1), slice(c0, c1), rotation, bool(writes), bool(reads),
                              int(members[i]))
 
@@ -111,18 +116,18 @@ class BufferCheck:
 
     def _check_same_iteration(self, rectangle: _Rectangle) -> None:
         """Who reads must read what this iteration writes, all of it, and after updates in place."""
-        rotations = [r for r in {*self._written, *self._updated} if self._same_copy(rectangle.rotation, r, 0)]
-        if rectangle.reads and not rotations and self._buffer.kind not in STATE_KINDS:
+        if not rectangle.reads:
+            return
+        written, updated = self._written.get(rectangle.rotation), self._updated.get(rectangle.rotation)
+        if written is None and updated is None and self._buffer.kind not in STATE_KINDS:
             self._refuse("unwritten", f"{{}} reads {self._region(rectangle)}, which no task of this program writes",
                          rectangle.task)
-        for rotation in rotations:
-            if rectangle.reads:
-                self._check_after(rectangle, self._written.get(rotation), 0)
-            if not rectangle.writes:
-                self._check_after(rectangle, self._updated.get(rotation), 0)
-            elif not rectangle.reads and rotation != rectangle.rotation:
-                self._refuse("overlap", f"{{}} writes {self._buffer.name} at a second rotation that is the same copy",
-                             rectangle.task)
+        if written is None and updated is not None and self._buffer.kind not in STATE_KINDS:
+            self._refuse("unwritten", f"{{}} reads {self._region(rectangle)}, which is only updated in place, never "
+                         "written", rectangle.task)
+        self._check_after(rectangle, written, 0)
+        if not rectangle.writes:
+            self._check_after(rectangle, updated, 0)
 
     def _check_later_iteration(self, rectangle: _Rectangle, lag: int) -> None:
         """`rectangle` and whatever writes the same copy `lag` iterations earlier or later are in order."""
@@ -142,7 +147,7 @@ class BufferCheck:
         if owner is None:
             return
         writers = self._tasks_under(rectangle, owner)
-        ordered = self._order.precedes(self._order.signal[writers], self._order.wait_set[rectangle.task], lag)
+        ordered = self._order.precedes(writers, rectangle.task, lag)
         self.pairs += len(writers)
         if not ordered.all():
             writer = int(writers[np.argmin(ordered)])
@@ -150,11 +155,16 @@ class BufferCheck:
             when = "" if not lag else f" {lag} iteration{'s' if lag > 1 else ''} before"
             sentence = f"{{}} {use} {self._region(rectangle)} without waiting for {{}}, which writes there{when}"
             self._refuse("race", sentence, rectangle.task, writer)
+        if lag == 0 and not (seen := self._order.hands_over(writers, rectangle.task)).all():
+            writer = int(writers[np.argmin(seen)])
+            sentence = (f"{{}} knows only by messages that {{}} has written {self._region(rectangle)}, and may run on "
+                        "another block; messages pass on nothing but themselves")
+            self._refuse("lane", sentence, rectangle.task, writer)
 
     def _check_before(self, rectangle: _Rectangle, owner: np.ndarray, lag: int) -> None:
         """The rectangle's task precedes all writers under it, `lag` iterations later."""
         writers = self._tasks_under(rectangle, owner)
-        ordered = self._order.precedes(self._order.signal[rectangle.task], self._order.wait_set[writers], lag)
+        ordered = self._order.precedes(rectangle.task, writers, lag)
         self.pairs += len(writers)
         if not ordered.all():
             writer = int(writers[np.argmin(ordered)])
@@ -167,11 +177,10 @@ class BufferCheck:
         tasks = np.unique(owner[rectangle.rows, rectangle.columns])
         return tasks[tasks >= 0]
 
-    # --- messages ------------------------------------------------------------------------------------------------
+    # --- sentences -----------------------------------------------------------------------------------------------
 
     def _region(self, rectangle: _Rectangle) -> str:
-        rows, columns = self._accesses.rows[rectangle.at], self._accesses.columns[rectangle.at]
-        return describe_region(self._buffer.name, rows, columns)
+        return describe_access(self._programs, self._order.program, self._accesses, rectangle.at)
 
     def _refuse(self, check: str, sentence: str, *tasks: int) -> None:
         """`sentence` has a {} for each of the tasks."""
@@ -183,10 +192,14 @@ def check_buffers(programs: ProgramSet, order: Order, accesses: Accesses) -> int
     """Checks every buffer `order`'s program touches; returns the number of ordered pairs. Raises ProgramError."""
     names = {name: i for i, name in enumerate(programs.buffers)}
     buffer_of_view = np.array([names[view.buffer] for view in programs.views], np.int64)
+    messages = np.array([programs.buffers[view.buffer].kind == "message" for view in programs.views], bool)
     buffer = buffer_of_view[accesses.view]
     by_buffer = np.argsort(buffer, kind="stable")
     groups = np.split(by_buffer, np.flatnonzero(np.diff(buffer[by_buffer])) + 1)
-    checks = [BufferCheck(programs, order, accesses, members) for members in groups if len(members)]
+    checks = [
+        (MessageCheck if messages[accesses.view[members[0]]] else BufferCheck)(programs, order, accesses, members)
+        for members in groups if len(members)
+    ]
     _earliest([check.check_iteration for check in checks])
     _earliest([check.check_successors for check in checks])
     return sum(check.pairs for check in checks)

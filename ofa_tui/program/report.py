@@ -110,5 +110,5 @@ def _family_lines(scenario: Scenario, schedule: Schedule, window: Window, scale:
 
 def _rate(flops: float, moved: float, ns: float) -> str:
     if ns and flops:
-        return f"{flops / ns / 1e3:.4g} TFLOP/s"
+        return f"{flops / ns / 1e3:.0f} TFLOP/s" if flops >= 1e3 * ns else f"{flops / ns:.0f} GFLOP/s"
     return f"{moved / ns:.0f} GB/s" if ns and moved else ""

@@ -3,41 +3,59 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from ofa_tui import abi
+from ofa_tui.errors import OfaError
 from ofa_tui.presets import PRESETS, preset
-from ofa_tui.program.accesses import task_label
+from ofa_tui.program.accesses import ProgramError, list_accesses, task_label
+from ofa_tui.program.description import find_tasks, flag_text, task_lines, wait_text
 from ofa_tui.program.lowering import compile_programs
 from ofa_tui.program.ops import OPS
-from ofa_tui.program.types import ProgramSet, TaskProgram
+from ofa_tui.program.targets import TARGETS
+from ofa_tui.program.types import ProgramSet, TaskProgram, View
 from ofa_tui.program.validate import validate
+from ofa_tui.program.work import program_work
 
-BYTES = {"f4": 4, "bf16": 2, "i4": 4, "u1": 1, "f8": 8, "u8": 8}
+BYTES = {"f4": 4, "bf16": 2, "i4": 4, "u1": 1, "f8": 8, "u8": 8, "packet": 8}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--preset", default="tiny", help=f"one of {', '.join(PRESETS)} (default: tiny)")
-    parser.add_argument("--stage", choices=sorted(STAGES), default="model",
+    parser.add_argument("--target", choices=TARGETS, default="host", help="what it is compiled for (default: host)")
+    parser.add_argument("--stage", choices=[*sorted(STAGES), "task"], default="model",
                         help="model: operations by layer; buffers; tasks and counters one by one; proof: what was "
-                             "validated (default: model)")
+                             "validated; task: those of --task in full (default: model)")
     parser.add_argument("--program", choices=abi.PROGRAMS, help="only this program (default: all that the stage has)")
+    parser.add_argument("--task", action="append", metavar="LABEL|NUMBER",
+                        help="of stage task: its label or its place in the queue; may be given more than once")
 
 
 def run(args: argparse.Namespace) -> int:
     chosen = preset(args.preset)
-    programs = compile_programs(chosen.model, chosen.train)
-    for line in stage_lines(programs, args.stage, args.program):
+    if (args.stage == "task") != bool(args.task):
+        raise OfaError("--stage task prints the tasks that --task names: give both, or neither")
+    programs = compile_programs(chosen.model, chosen.train, target=args.target)
+    for line in stage_lines(programs, args.stage, args.program, args.task or []):
         print(line)
     return 0
 
 
-def stage_lines(programs: ProgramSet, stage: str, program: str | None = None) -> Iterator[str]:
-    """The lines of one of STAGES, of one program or all."""
+def stage_lines(
+    programs: ProgramSet, stage: str, program: str | None = None, tasks: Sequence[str] = ()
+) -> Iterator[str]:
+    """The lines of one of STAGES, of one program or all; or, of stage "task", `tasks` in full."""
     names = [program] if program else list(programs.programs)
-    return STAGES[stage](programs, names)
+    return _chosen_lines(programs, names, tasks) if stage == "task" else STAGES[stage](programs, names)
+
+
+def _chosen_lines(programs: ProgramSet, names: list[str], tasks: Sequence[str]) -> Iterator[str]:
+    for wanted in tasks:
+        for name, index in find_tasks(programs, names, wanted):
+            yield from task_lines(programs, name, index)
 
 
 # --- model -----------------------------------------------------------------------------------------------------
@@ -86,7 +104,7 @@ def _tree(programs: ProgramSet, program: TaskProgram) -> Iterator[str]:
 
 def _place(label: str) -> tuple[str, str]:
     """Layer ("" outside the layers) and operation of a task's label."""
-    name = label.split(" rows ")[0]
+    name = re.split(" rows | head ", label)[0]
     if not name.startswith("layers."):
         return "", name
     _, layer, operation = name.split(".", 2)
@@ -101,21 +119,7 @@ def _operation_row(program: TaskProgram, operation: str, tasks: list[int], flops
 
 def _flops(programs: ProgramSet, program: TaskProgram) -> np.ndarray:
     """Multiply-adds of matrix products, twice, per task; attention counts its causal half."""
-    columns = np.array([programs.buffers[view.buffer].shape[1] for view in programs.views] or [0], np.float64)
-    rows = np.array([programs.buffers[view.buffer].shape[0] for view in programs.views] or [0], np.float64)
-    operands = np.minimum(program.tasks["operands"], len(columns) - 1)
-    tile = program.tasks["tile"].astype(np.float64)
-    outputs = tile[:, 1] * tile[:, 3]
-    names = np.array([op.name for op in OPS])[program.tasks["opcode"]]
-    depth = np.zeros(len(names))
-    products = np.char.startswith(names, "matmul") | np.char.startswith(names, "decode_")
-    products &= names != "decode_attention"
-    depth[products] = columns[operands[products, 0]]
-    transposed = names == "matmul_dw"
-    depth[transposed] = rows[operands[transposed, 0]]
-    depth[names == "attention"] = programs.model.context
-    depth[names == "attention_backward"] = 2.5 * programs.model.context
-    return 2 * outputs * depth
+    return np.array([work.flops for work in program_work(programs, program)], np.float64)
 
 
 def _count(value: float) -> str:
@@ -133,42 +137,45 @@ def _buffer_lines(programs: ProgramSet, names: list[str]) -> Iterator[str]:
     operands = np.concatenate([programs.programs[name].tasks["operands"].ravel() for name in names])
     used = {programs.views[i].buffer for i in np.unique(operands) if i != abi.NONE_U16}
     totals: dict[str, int] = {}
-    yield f"{'buffer':<34}{'kind':<12}{'shape':>18}  type  copies"
+    yield f"{'buffer':<34}{'kind':<12}{'shape':>18}  type    order   copies"
     for buffer in programs.buffers.values():
         if buffer.name not in used:
             continue
         rows, columns = buffer.shape
         totals[buffer.kind] = totals.get(buffer.kind, 0) + rows * columns * buffer.copies * BYTES[buffer.dtype]
-        yield f"{buffer.name:<34}{buffer.kind:<12}{f'{rows:,} x {columns:,}':>18}  {buffer.dtype:<6}{buffer.copies}"
+        messages = f", {buffer.generations} messages an iteration" * (buffer.kind == "message")
+        yield (f"{buffer.name:<34}{buffer.kind:<12}{f'{rows:,} x {columns:,}':>18}  {buffer.dtype:<8}{buffer.layout:<8}"
+               f"{buffer.copies}{messages}")
     yield ", ".join(f"{kind} {_count(size)}B" for kind, size in totals.items())
 
 
 def _task_lines(programs: ProgramSet, names: list[str]) -> Iterator[str]:
     for name in names:
         program = programs.programs[name]
-        yield f"{name}: {len(program.tasks):,} tasks in claim order"
+        yield f"{name}: {len(program.tasks):,} tasks in claim order, {abi.CLAIMS[program.claims]}"
         for index, task in enumerate(program.tasks):
             op = OPS[task["opcode"]]
             operands = [programs.views[i] if i != abi.NONE_U16 else None for i in task["operands"][: len(op.accesses)]]
             arguments = " ".join(
-                f"{access.name}={view.buffer}{'+' * view.rotation}"
+                f"{access.name}={_view_text(programs, view)}"
                 for access, view in zip(op.accesses, operands, strict=True) if view
             )
-            waits = ", ".join(_wait_text(programs, wait) for wait in task["waits"][: task["n_waits"]])
+            waits = ", ".join(wait_text(programs, wait) for wait in task["waits"][: task["n_waits"]])
+            lane = f"lane {task['lane']}" * (program.claims == abi.CLAIM_OWNED)
             yield f"{index:>6}  {task_label(program, index)}"
             yield f"        {op.name} {arguments}".rstrip()
+            if lane or task["flags"]:
+                yield f"        {', '.join(part for part in (lane, flag_text(task)) if part)}"
             if waits:
                 yield f"        waits for {waits}"
             if task["signal"] != abi.NONE_U32:
                 yield f"        signals {programs.counters[task['signal']]}"
 
 
-def _wait_text(programs: ProgramSet, wait: np.void) -> str:
-    first, n = int(wait["first"]), int(wait["n"])
-    name = programs.counters[first]
-    if n > 1:
-        name += f" to {programs.counters[first + n - 1]}"
-    return f"{name} at {wait['count']}" + (" of the iteration before" if wait["lag"] else "")
+def _view_text(programs: ProgramSet, view: View) -> str:
+    """+: the next version; #n: message n of the iteration."""
+    message = programs.buffers[view.buffer].kind == "message"
+    return f"{view.buffer}{'+' * view.rotation}{f'#{view.generation}' * message}"
 
 
 def _counter_lines(programs: ProgramSet, names: list[str]) -> Iterator[str]:
@@ -187,10 +194,29 @@ def _counter_lines(programs: ProgramSet, names: list[str]) -> Iterator[str]:
             yield f"{programs.counters[counter]:<44}{produced[counter]:>9,}{waiting[counter]:>9,}"
 
 
+    yield from _message_lines(programs, names)
+
+
+def _message_lines(programs: ProgramSet, names: list[str]) -> Iterator[str]:
+    for name in names:
+        accesses = list_accesses(programs, programs.programs[name])
+        views = [view for view in programs.views if programs.buffers[view.buffer].kind == "message"]
+        used = {programs.views[view] for view in np.unique(accesses.view)}
+        for view in sorted(used.intersection(views), key=lambda view: (view.buffer, view.generation)):
+            same = np.isin(accesses.view, [i for i, other in enumerate(programs.views) if other == view])
+            sent, polled = (len(np.unique(accesses.task[same & mode])) for mode in (accesses.writes, accesses.reads))
+            yield f"{f'message {_view_text(programs, view)}':<44}{sent:>9,}{polled:>9,}"
+
+
 def _proof_lines(programs: ProgramSet, names: list[str]) -> Iterator[str]:
-    report = validate(programs)
+    try:
+        report = validate(programs)
+    except ProgramError as error:
+        for label in error.tasks:
+            yield from _chosen_lines(programs, list(programs.programs), [label])
+        raise
     for line in report.lines():
-        if line.split(":")[0] in names:
+        if line.split(":")[0] in (*names, "pin" if "decode" in names else ""):
             yield line
     yield "no schedule deadlocks, no two accesses race, no counter mixes iterations, every tile is written once"
 

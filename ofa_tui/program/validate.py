@@ -1,36 +1,71 @@
 """The proof that a program set may run, worked out from the descriptors alone.
 
-What is shown for each program, for any number of blocks that claim its tasks in order:
+What is shown for each program, for any number of blocks that claim its tasks in order or own them by lane:
 
-1. every index is in range, every operand has its opcode's shape, every tile lies inside its operands (`accesses`);
-2. every wait joins all signals of its counters, and waits only for tasks claimed earlier: no schedule can deadlock;
-3. no counter mixes two iterations (`order`); the tasks that open and end an iteration, and the others that a program
-   has exactly once, are there and in their place, and an iteration ends before the next one opens;
+1. every index is in range, every operand has its opcode's shape, kind and dtype, every tile lies inside its operands
+   (`accesses`, `operands`);
+2. every wait joins all signals of its counters, every packet that is waited for is written, and both come from tasks
+   earlier in the same queue: no schedule can deadlock (`order`, `messages`); owned tasks have lanes by which blocks
+   find them, and each block passes on what it has stored before an iteration ends (`lanes`);
+3. no counter mixes two iterations and no two generations of a message share a tag; the tasks that open and end an
+   iteration, and the others that a program has exactly once, are there and in their place, and an iteration ends before
+   the next one opens;
 4. every written buffer is written exactly once per iteration, without gap or overlap, and any two accesses to the same
-   elements of which one writes are ordered, in one iteration and from one to the next ones (`hazards`);
-5. programs share only what they may: train and sweep take turns as wholes, decode reads nothing but rotating weights;
-6. doom plays each game once per iteration, one tic after the other.
+   elements of which one writes are ordered, in one iteration and from one to the next ones, by counters or in one block
+   where it is more than a message that is handed over (`hazards`); a message is overwritten only after all its readers
+   (`messages`);
+5. programs share only what they may: train and sweep take turns as wholes, and what outlives an iteration is written by
+   one of them; all else reads nothing but rotating weights, of the version that is complete, and decode only between
+   pinning a version and letting it go; steps write each next version whole;
+6. the pin protocol lets no step overwrite a pinned version (`pin_model`);
+7. where operands go through the copy engine, fences stand between it and ordinary accesses (`fences`); no task needs
+   more shared memory than there is, or copies what the engine cannot (`resources`);
+8. doom plays each game once per iteration, one tic after the other.
 
-Assumed of the engine: claim order is queue order; a block runs one task at a time; the train role finishes an iteration
-of one of its programs before it begins one of the other; a pinned weight version is not overwritten.
+Assumed of the engine:
+
+- claim order is queue order, and a block runs its tasks one after the other;
+- `wait_for_schedule`: step_begin of step s starts after the end of every sweep batch that the schedule puts before it,
+  sweep_begin after that of every step and batch before it; with 3 and 5, any access of a step and any of a batch are
+  then in order;
+- `wait_for_opening`: an owned task starts, and loads weights ahead of its inputs, after the first task of its iteration
+  has opened it.
+
+Assumed of the bodies:
+
+- a task touches what its opcode's regions say, and has read its inputs before the last of its packets is written;
+- an element of a message is read before the same task overwrites it;
+- packets that nobody rewrites for 2^32 / generations iterations are not looked for again.
+
+Not shown: that the tasks compute the model. All tasks that make a buffer do the same with the same operands
+(`operands`), but these may be other buffers of the same kind, shape and place in the order.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from ofa_tui import abi
-from ofa_tui.program.accesses import GAME_OP, Accesses, ProgramError, list_accesses, task_label
+from ofa_tui.program.accesses import GAME_OP, Accesses, ProgramError, describe_access, list_accesses, task_label
+from ofa_tui.program.fences import check_fences
 from ofa_tui.program.hazards import check_buffers
+from ofa_tui.program.lanes import check_lanes
+from ofa_tui.program.operands import check_classes, check_extents, check_operations, check_parameters
 from ofa_tui.program.ops import OPCODES, OPS
 from ofa_tui.program.order import Order
-from ofa_tui.program.types import ProgramSet, TaskProgram
+from ofa_tui.program.pin_model import PinReport, check_pin_protocol, kernel_protocol
+from ofa_tui.program.resources import check_resources
+from ofa_tui.program.targets import TARGETS
+from ofa_tui.program.types import Buffer, ProgramSet, TaskProgram
 
 __all__ = ["ProgramError", "ProgramReport", "Report", "validate"]
 
 TURN_TAKING = ("train", "sweep")
+STATE_WRITERS = {"weight": "train", "master": "train", "moment": "train", "cache": "decode"}
+"""Kinds of buffers whose contents outlive an iteration, and the only program that may write them."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +73,15 @@ class ProgramReport:
     tasks: int
     edges: int
     """Pairs of distinct waits and counters."""
+    messages: int
+    """Pairs of a task and one whose packets it waits for."""
     rectangles: int
     pairs: int
     """Pairs of accesses that were shown to be ordered."""
+    fences: int
+    """Fences that its copies need and have."""
+    shared_bytes: int
+    """Shared memory of its largest task; 0 where it is not limited."""
 
 
 @dataclass(frozen=True)
@@ -48,52 +89,121 @@ class Report:
     """What was proved, per program."""
 
     programs: dict[str, ProgramReport]
+    pinned: int
+    """Tasks of decode that read weights while their version is pinned."""
+    pin: PinReport
 
     def lines(self) -> list[str]:
-        return [
-            f"{name}: {r.tasks:,} tasks, {r.edges:,} waits, {r.rectangles:,} regions, "
-            f"{r.pairs:,} pairs of accesses in order"
-            for name, r in self.programs.items()
-        ]
+        lines = []
+        for name, r in self.programs.items():
+            messages = f"{r.messages:,} messages, " * bool(r.messages)
+            fences = f", {r.fences:,} fences" * bool(r.fences)
+            shared = f", at most {r.shared_bytes:,} bytes of shared memory" * bool(r.shared_bytes)
+            lines.append(f"{name}: {r.tasks:,} tasks, {r.edges:,} waits, {messages}{r.rectangles:,} regions, "
+                         f"{r.pairs:,} pairs of accesses in order{fences}{shared}")
+        lines.append(f"pin: {self.pinned:,} decode tasks read weights of a pinned version; protocol explored in "
+                     f"{self.pin.states:,} states, {self.pin.transitions:,} moves")
+        return lines
 
 
 def validate(programs: ProgramSet) -> Report:
     """Prove `programs`. Raises ProgramError, a sentence that names the tasks, for the first thing found wrong."""
     _check_tables(programs)
     iterations = max([buffer.copies for buffer in programs.buffers.values()], default=1)
-    reports: dict[str, ProgramReport] = {}
+    orders: dict[str, Order] = {}
+    pairs: dict[str, int] = {}
     accesses: dict[str, Accesses] = {}
+    pinned = 0
     for name, program in programs.programs.items():
         accesses[name] = list_accesses(programs, program)
         _check_opcodes(programs.target, program)
+        _check_claims(programs.target, program)
         if name == "doom":
             _check_games(program)
-        order = Order(programs, program, max(1, iterations))
-        pairs = check_buffers(programs, order, accesses[name])
+        order = orders[name] = Order(programs, program, accesses[name], max(1, iterations))
+        pairs[name] = check_buffers(programs, order, accesses[name])
+        check_extents(programs, program)
         order.check_iterations_apart()
+        check_lanes(programs, program)
+        if name == "decode":
+            pinned = _check_pins(programs, order, accesses[name])
         if name == "doom":
             _check_tics_apart(order)
         else:
             _check_whole_iterations(order)
-        reports[name] = ProgramReport(len(program.tasks), order.edges, len(accesses[name].task), pairs)
     _check_counters_apart(programs)
     _check_sharing(programs, accesses)
-    return Report(reports)
+    _check_versions(programs, accesses)
+    pins = [_prove_pins(copies) for copies in sorted({b.copies for b in programs.buffers.values() if b.copies > 1})]
+    check_parameters(programs)
+    check_classes(programs)
+    for name, program in programs.programs.items():
+        check_operations(programs, program, accesses[name])
+    fences, shared_bytes = check_fences(programs, accesses), check_resources(programs, accesses)
+    return Report({
+        name: ProgramReport(len(order.program.tasks), order.edges, order.messages, len(accesses[name].task),
+                            pairs[name], fences[name], shared_bytes[name])
+        for name, order in orders.items()
+    }, pinned, PinReport(sum(pin.states for pin in pins), sum(pin.transitions for pin in pins)))
 
 
 def _check_tables(programs: ProgramSet) -> None:
+    if programs.target not in TARGETS:
+        raise ProgramError("table", f"the target {programs.target!r} is not among {', '.join(TARGETS)}")
     if set(programs.programs) != set(abi.PROGRAMS):
         given, wanted = ", ".join(programs.programs), ", ".join(abi.PROGRAMS)
         raise ProgramError("table", f"the programs are {given}; there must be {wanted}")
     for name, program in programs.programs.items():
         if program.name != name:
             raise ProgramError("table", f"the program {name} is called {program.name!r}")
+        if program.tasks.dtype != abi.TASK or program.tasks.ndim != 1:
+            raise ProgramError("table", f"the tasks of {name} are no list of descriptors")
+    for name, buffer in programs.buffers.items():
+        if fault := _buffer_fault(name, buffer):
+            raise ProgramError("table", f"the buffer {name} {fault}")
+    if len(programs.views) > abi.NONE_U16:
+        raise ProgramError("table", f"the operand table has {len(programs.views):,} entries; a task can name "
+                           f"{abi.NONE_U16:,}")
     for view in programs.views:
         if view.buffer not in programs.buffers:
             raise ProgramError("table", f"the operand table names the buffer {view.buffer!r}, which does not exist")
-        copies = programs.buffers[view.buffer].copies
-        if not 0 <= view.rotation < copies:
-            raise ProgramError("table", f"operand {view.buffer!r} has rotation {view.rotation} of {copies} copies")
+        buffer = programs.buffers[view.buffer]
+        if not 0 <= view.rotation < buffer.copies:
+            raise ProgramError("table", f"operand {view.buffer!r} has rotation {view.rotation} of {buffer.copies} "
+                               "copies")
+        if not 0 <= view.generation < buffer.generations:
+            raise ProgramError("table", f"operand {view.buffer!r} is message {view.generation} of "
+                               f"{buffer.generations}: two messages would share a tag")
+
+
+def _buffer_fault(name: str, buffer: Buffer) -> str:
+    """What is wrong with a buffer by itself."""
+    message = buffer.kind == "message"
+    if buffer.name != name:
+        return f"is called {buffer.name!r}"
+    if len(buffer.shape) != 2 or not all(1 <= extent < 1 << 31 for extent in buffer.shape):
+        return f"has the shape {buffer.shape}"
+    if buffer.dtype not in abi.DTYPES or (buffer.dtype == "packet") != message:
+        return f"of kind {buffer.kind} has the dtype {buffer.dtype}"
+    if buffer.layout not in abi.LAYOUTS:
+        return f"has the unknown layout {buffer.layout!r}"
+    if not 1 <= buffer.copies <= 0xFF or (buffer.copies > 1 and buffer.kind != "weight"):
+        return f"of kind {buffer.kind} has {buffer.copies} copies; only weights rotate"
+    if not 1 <= buffer.generations <= 0xFFFF or (buffer.generations > 1 and not message):
+        return f"of kind {buffer.kind} has {buffer.generations} generations"
+    return ""
+
+
+def _check_claims(target: str, program: TaskProgram) -> None:
+    """Blocks come by tasks as the engine expects: a token is finished by those who began it, so that its pin ends."""
+    wanted = abi.CLAIM_TICKETS
+    if program.name == "decode":
+        wanted = abi.CLAIM_OWNED if TARGETS[target].streamed_decode else abi.CLAIM_WHOLE
+    if program.claims != wanted:
+        known = 0 <= program.claims < len(abi.CLAIMS)
+        given = abi.CLAIMS[program.claims] if known else f"number {program.claims}"
+        raise ProgramError("claims", f"the tasks of {program.name} are claimed as {given}; for target {target} it must "
+                           f"be {abi.CLAIMS[wanted]}")
 
 
 def _check_opcodes(target: str, program: TaskProgram) -> None:
@@ -104,8 +214,9 @@ def _check_opcodes(target: str, program: TaskProgram) -> None:
         if op.program not in ("", program.name) or op.target not in ("", target):
             if len(found):
                 label = task_label(program, int(found[0]))
+                of = f" of target {op.target}" if op.target not in ("", target) else ""
                 raise ProgramError("control", f"{program.name}: {label} is a {op.name}, which only the program "
-                                   f"{op.program} may have", (label,))
+                                   f"{op.program}{of} may have", (label,))
         elif op.place and not len(found):
             raise ProgramError("control", f"{program.name}: no task is a {op.name}; there must be exactly one")
         elif op.place and len(found) > 1:
@@ -143,11 +254,48 @@ def _check_games(program: TaskProgram) -> None:
 
 def _check_tics_apart(order: Order) -> None:
     """Every game waits for its tic of the iteration before."""
-    apart = order.precedes(order.signal, order.wait_set, 1)
+    tasks = np.arange(len(order.program.tasks))
+    apart = order.precedes(tasks, tasks, 1)
     if not apart.all():
         label = order.label(int(np.argmin(apart)))
         raise ProgramError("game", f"doom: {label} does not wait for its own tic before, so that two blocks could play "
                            "one game", (label,))
+
+
+def _check_whole_iterations(order: Order) -> None:
+    """The first task opens the iteration for all others, the last is complete after all others and before the next."""
+    last = len(order.program.tasks) - 1
+    name = order.program.name
+    others = np.arange(1, last)
+    joined = order.precedes(others, last, 0)
+    opened = order.precedes(0, np.arange(1, last + 1), 0)
+    for ordered, tasks, end in ((joined, others, last), (opened, np.arange(1, last + 1), 0)):
+        if not ordered.all():
+            task, bound = order.label(int(tasks[np.argmin(ordered)])), order.label(end)
+            side = f"complete before {bound} ends" if end else f"held back until {bound} has opened"
+            raise ProgramError("turn", f"{name}: {task} is not {side} the iteration", (task, bound))
+    if not order.precedes(last, 0, 1):
+        first, final = order.label(0), order.label(last)
+        raise ProgramError("turn", f"{name}: {first} does not wait for {final} of the iteration before", (first, final))
+
+
+def _check_pins(programs: ProgramSet, order: Order, accesses: Accesses) -> int:
+    """Who reads a rotating weight does so after the first task, which pins it, and before the last lets it go."""
+    last = len(order.program.tasks) - 1
+    rotates = np.array([programs.buffers[view.buffer].copies > 1 for view in programs.views], bool)
+    reads = np.flatnonzero(rotates[accesses.view] & accesses.reads)
+    tasks = accesses.task[reads]
+    pinned = order.precedes(0, tasks, 0) | (tasks == 0)
+    held = order.precedes(tasks, last, 0) | (tasks == last)
+    for ordered, end in ((pinned, 0), (held, last)):
+        if not ordered.all():
+            at = int(np.argmin(ordered))
+            label, bound = order.label(int(tasks[at])), order.label(end)
+            where = describe_access(programs, order.program, accesses, int(reads[at]))
+            fault = (f"may still be reading {where} when {bound} lets its version go" if end else
+                     f"reads {where} without waiting for {bound}, which pins its version")
+            raise ProgramError("pin", f"{order.program.name}: {label} {fault}", (label, bound))
+    return len(np.unique(tasks))
 
 
 def _check_counters_apart(programs: ProgramSet) -> None:
@@ -175,18 +323,41 @@ def _check_sharing(programs: ProgramSet, accesses: dict[str, Accesses]) -> None:
                     raise ProgramError("sharing", f"{other} uses {buffer}, which {writer} may be writing at that time")
 
 
-def _check_whole_iterations(order: Order) -> None:
-    """The first task opens the iteration for all others, the last is complete after all others and before the next."""
-    last = len(order.signal) - 1
-    name = order.program.name
-    others = np.arange(1, last)
-    joined = order.precedes(order.signal[others], order.wait_set[last], 0)
-    opened = order.precedes(order.signal[:1], order.wait_set[1:], 0)
-    for ordered, tasks, end in ((joined, others, last), (opened, np.arange(1, last + 1), 0)):
-        if not ordered.all():
-            task, bound = order.label(int(tasks[np.argmin(ordered)])), order.label(end)
-            side = f"complete before {bound} ends" if end else f"held back until {bound} has opened"
-            raise ProgramError("turn", f"{name}: {task} is not {side} the iteration", (task, bound))
-    if not order.precedes(order.signal[last:], order.wait_set[:1], 1).all():
-        first, final = order.label(0), order.label(last)
-        raise ProgramError("turn", f"{name}: {first} does not wait for {final} of the iteration before", (first, final))
+def _check_versions(programs: ProgramSet, accesses: dict[str, Accesses]) -> None:
+    """What outlives an iteration has one writer; each step writes the whole next version of every weight in use."""
+    completed = {
+        programs.views[view].buffer for view in np.unique(accesses["train"].view[accesses["train"].writes])
+        if programs.views[view].rotation == 1
+    }
+    for name, a in accesses.items():
+        distinct = np.unique(np.column_stack([a.view, a.writes]), axis=0, return_index=True)[1] if len(a.view) else ()
+        for at in sorted(distinct, key=lambda at: (not a.writes[at], at)):
+            view = programs.views[int(a.view[at])]
+            fault = _version_fault(programs.buffers[view.buffer], view.rotation, name, bool(a.writes[at]), completed)
+            if fault:
+                program = programs.programs[name]
+                label = task_label(program, int(a.task[at]))
+                where = describe_access(programs, program, a, int(at))
+                raise ProgramError("version", f"{name}: {label} {fault.format(where)}", (label,))
+
+
+def _version_fault(buffer: Buffer, rotation: int, program: str, writes: bool, completed: set[str]) -> str:
+    """What is wrong with an access of `program`, a {} in place of its region; "" where nothing is."""
+    writer = STATE_WRITERS.get(buffer.kind, program)
+    if writes and program != writer:
+        return f"writes {{}}, a {buffer.kind} buffer, which only the program {writer} may write"
+    if buffer.kind != "weight":
+        return ""
+    if buffer.copies < 3:
+        return f"uses {{}}, of which there are {buffer.copies} copies; a version that is read needs three"
+    if writes and rotation != 1:
+        return f"writes {{}} at rotation {rotation}; the next version is at rotation 1"
+    if rotation > (program == "train"):
+        return f"reads {{}} at rotation {rotation}, where no complete version is"
+    return "" if buffer.name in completed else "uses {}, whose next version no step writes"
+
+
+@cache
+def _prove_pins(copies: int) -> PinReport:
+    """The kernel's pin protocol with so many copies of the weights. Raises ProgramError."""
+    return check_pin_protocol(kernel_protocol(copies))

@@ -12,7 +12,6 @@ Everything but the two JSON objects and the pictures is appended line by line, s
 from __future__ import annotations
 
 import dataclasses
-import io
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -20,16 +19,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from ofa_tui import __version__, abi
 from ofa_tui.engine.protocol import Frame, RunInfo, ServedToken, Snapshot, StepLoss
 from ofa_tui.errors import OfaError
 from ofa_tui.record.busy import busy_shares, op_seconds
+from ofa_tui.record.demo_log import DemoRecorder
 from ofa_tui.record.events import to_line
 from ofa_tui.record.files import AppendFile, write_json, write_whole
 from ofa_tui.record.frame_log import FrameEncoder
 from ofa_tui.record.machine import describe_machine
+from ofa_tui.record.png import encode_png
 from ofa_tui.record.summary import Tally, summarise
 
 FORMAT = 1
@@ -64,8 +64,12 @@ def claim_folder(folder: Path) -> None:
 class RunWriter:
     """Takes the snapshots of one run and writes them down. Needs neither a terminal nor a GPU."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, Any], info: RunInfo, *, frame_every_s: float = 10.0):
-        """`settings` goes into run.json as it is (plain values: options, corpus, WAD, hashes).
+    def __init__(
+        self, folder: Path, settings: Mapping[str, Any], info: RunInfo, *, frame_every_s: float = 10.0,
+        demo: DemoRecorder | None = None,
+    ):
+        """`settings` goes into run.json as it is (plain values: options, corpus, WAD, hashes). `demo` gets Doom's
+        commands.
 
         Raises OfaError as `claim_folder` does, and for a full disk.
         """
@@ -74,6 +78,7 @@ class RunWriter:
         self.info = info
         self.tally = Tally(info.tokens_per_step)
         self._frame_every_s = frame_every_s
+        self._demo = demo
         write_json(
             folder / "run.json",
             {
@@ -109,6 +114,8 @@ class RunWriter:
         self._sweeps.write_objects([dataclasses.asdict(sweep) for sweep in snapshot.sweeps])
         self._served.write_objects([_served_entry(token) for token in snapshot.served])
         self._events.write_lines([to_line(applied) for applied in snapshot.applied])
+        if self._demo:
+            self._demo.write(snapshot.commands)
         for frame in snapshot.frames:
             self._write_frame(frame, snapshot.seconds)
         self._write_changes(snapshot)
@@ -140,6 +147,8 @@ class RunWriter:
         finally:
             for file in files:
                 file.close()
+            if self._demo:
+                self._demo.close()
         return summary
 
     def _write_frame(self, frame: Frame, seconds: float) -> None:
@@ -150,7 +159,7 @@ class RunWriter:
             self._picture = (frame.number, seconds)
 
     def _write_picture(self, frame: Frame) -> None:
-        write_whole(self.folder / "frames" / f"{frame.number:08}.png", encode_png(frame))
+        write_whole(self.folder / "frames" / f"{frame.number:08}.png", encode_png(frame.pixels, frame.palette))
 
     def _write_changes(self, snapshot: Snapshot) -> None:
         if snapshot.state != self._state:
@@ -207,14 +216,3 @@ def _sm_table(snapshot: Snapshot) -> str:
         tasks, waiting, working = status["tasks_done"], status["wait_ns"] / 1e9, status["op_ns"].sum() / 1e9
         rows.append(f"{sm:<3} {role:<6} {int(tasks):>10}  {waiting:>9.3f}  {working:>9.3f}")
     return "\n".join(rows)
-
-
-def encode_png(frame: Frame) -> bytes:
-    """The frame, 320x200, as a palette PNG."""
-    image = Image.fromarray(np.ascontiguousarray(frame.pixels, np.uint8), "P")
-    image.putpalette(np.ascontiguousarray(frame.palette, np.uint8).tobytes())
-    file = io.BytesIO()
-    image.save(file, "PNG")
-    return file.getvalue()
-
-

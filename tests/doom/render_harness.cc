@@ -1,28 +1,10 @@
 // The renderer behind C functions, and a Game filled from tables of objects and sectors instead of by the simulation.
-#include "doom/doom.h"
+#include "doom/host/lanes.h"
 #include "doom/render/draw.h"
-#include "doom/render/palette.h"
 
 using namespace doom;
 
 namespace {
-
-// A block of many threads that run one after another, last one first.
-class ReversedBlock {
- public:
-  explicit ReversedBlock(int threads) : threads_(threads) {}
-  int thread() const { return 0; }
-  int threads() const { return threads_; }
-  bool leader() const { return true; }
-  void sync() {}
-  template <class F>
-  void for_each(int64_t n, F f) {
-    for (int64_t i = n; i-- > 0;) f(i);
-  }
-
- private:
-  int threads_;
-};
 
 int32_t subsector_of(const WadBlob& wad, const Level& level, Fixed x, Fixed y) {
   if (level.nodes.count == 0) return 0;
@@ -32,12 +14,6 @@ int32_t subsector_of(const WadBlob& wad, const Level& level, Fixed x, Fixed y) {
     child = n.child[render::is_right_of(x, y, n.x, n.y, n.dx, n.dy) ? 0 : 1];
   }
   return int32_t(child & ~uint32_t(NODE_SUBSECTOR));
-}
-
-uint64_t fnv1a(const uint8_t* bytes, int n) {
-  uint64_t hash = 0xcbf29ce484222325ull;
-  for (int i = 0; i < n; ++i) hash = (hash ^ bytes[i]) * 0x100000001b3ull;
-  return hash;
 }
 
 void look_of_state(const WadBlob& wad, int32_t number, int16_t& sprite, uint16_t& frame) {
@@ -166,37 +142,8 @@ void draw(Game* g, const WadBlob* wad, RenderScratch* scratch, uint8_t* frame, i
     ofa::Block block(0, nullptr, 0);
     doom_draw(block, *g, *wad, *scratch, frame);
   } else {
-    ReversedBlock block(threads);
+    ReversedLanes block(threads);
     doom_draw(block, *g, *wad, *scratch, frame);
-  }
-}
-
-// A game as a demo starts it: `present` has the players there are.
-void start(Game* g, const WadBlob* wad, const NewGame* n, const uint8_t* present) {
-  doom_start(*g, *wad, *n);
-  memcpy(g->present, present, MAX_PLAYERS);
-  for (Player& p : g->players) p.mobj = NONE;
-  begin_game(*g, *wad, n->episode, n->map);
-}
-
-struct FrameHashes {
-  uint64_t view, bar, full;
-  int32_t palette, pad;
-};
-
-// Plays and draws `tics` tics; commands [tics, MAX_PLAYERS].
-void play(Game* g, const WadBlob* wad, RenderScratch* scratch, uint8_t* frame, const TicCommand* commands, int tics,
-          FrameHashes* hashes) {
-  constexpr int view = render::SCREEN_WIDTH * render::VIEW_HEIGHT, all = render::SCREEN_WIDTH * render::SCREEN_HEIGHT;
-  ofa::Block block(0, nullptr, 0);
-  for (int i = 0; i < tics; ++i) {
-    doom_tic(*g, *wad, commands + i * MAX_PLAYERS);
-    render::draw_picture(block, *g, *wad, *scratch, frame);
-    hashes[i].view = fnv1a(frame, view);
-    hashes[i].bar = fnv1a(frame + view, all - view);
-    render::draw_text(block, *g, *wad, *scratch, frame);
-    hashes[i].full = fnv1a(frame, all);
-    hashes[i].palette = doom_palette(*g);
   }
 }
 

@@ -11,20 +11,17 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-from tests.doom.sim_harness import GOLDEN, ROOT, Game, compiler, pointer, read_demo
+from ofa_tui.doom.library import HEIGHT, WIDTH, pointer
+from ofa_tui.engine.compiler import find_compiler
+from tests.doom.golden_demos import ROOT
 
-WIDTH, HEIGHT, VIEW_HEIGHT = 320, 200, 168
 PLAYER_TYPE, SHADOW = 0, 0x40000
-FRAME_HASHES = np.dtype([("view", "<u8"), ("bar", "<u8"), ("full", "<u8"), ("palette", "<i4"), ("_pad", "<i4")])
 
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    """The harness; skips the test where there is no C++ compiler."""
-    if (cxx := compiler()) is None:
-        pytest.skip("no C++ compiler on PATH")
+    """The compiled harness."""
     sources = [*sorted((ROOT / "cuda").rglob("*.h")), Path(__file__).with_name("render_harness.cc")]
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:20]
     built = Path(tempfile.gettempdir()) / f"ofa-tui-tests-{os.getuid()}" / f"render-{digest}.so"
@@ -32,8 +29,8 @@ def library() -> ctypes.CDLL:
         built.parent.mkdir(exist_ok=True)
         partial = built.with_suffix(f".{os.getpid()}")
         subprocess.run(
-            [cxx, "-std=c++20", "-O2", "-march=native", "-fPIC", "-shared", "-Wall", "-Wextra", f"-I{ROOT}/cuda",
-             str(sources[-1]), "-o", str(partial)], check=True)
+            [*find_compiler().command, "-std=c++20", "-O2", "-march=native", "-fPIC", "-shared", "-Wall",
+             "-Wextra", f"-I{ROOT}/cuda", str(sources[-1]), "-o", str(partial)], check=True)
         partial.replace(built)
     lib = ctypes.CDLL(str(built))
     for name in ("game_bytes", "scratch_bytes"):
@@ -81,16 +78,3 @@ class Scene:
     def counts(self) -> dict[str, int]:
         names = ("draw_segs", "planes", "sprites", "columns", "fuzzy", "overlap")
         return {name: self.lib.count(pointer(self.scratch), i) for i, name in enumerate(names)}
-
-
-def play_demo(blob: np.ndarray, name: str) -> np.ndarray:
-    """FRAME_HASHES [tics]: a golden demo played and drawn from its first tic to its last."""
-    lib = library()
-    demo = read_demo(GOLDEN / f"{name}.lmp")
-    game = Game(blob, lib)
-    demo.start(game)
-    scratch, frame = np.zeros(lib.scratch_bytes(), np.uint8), np.zeros((HEIGHT, WIDTH), np.uint8)
-    hashes = np.zeros(len(demo.commands), FRAME_HASHES)
-    lib.play(pointer(game.state), pointer(blob), pointer(scratch), pointer(frame), pointer(demo.commands),
-             len(demo.commands), pointer(hashes))
-    return hashes

@@ -1,4 +1,4 @@
-"""The renderer against golden pictures: sample frames drawn from tables, and every frame of whole demos."""
+"""The renderer against golden pictures drawn from tables, without the simulation (test_golden.py has whole demos)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from ofa_tui.doom import layout
-from tests.doom.render_harness import GOLDEN, HEIGHT, PLAYER_TYPE, SHADOW, VIEW_HEIGHT, WIDTH, Scene, play_demo
-from tests.doom.sim_harness import blob_for, load_trace, names
+from ofa_tui.doom.library import HEIGHT, VIEW_HEIGHT, WIDTH
+from tests.doom.golden_demos import REFERENCE, blob_of, golden_trace, names
+from tests.doom.render_harness import PLAYER_TYPE, SHADOW, Scene
 
 FUZZ_ENTRIES = 50
-QUICK_DEMOS = ("fd1-e1m1-s2-exit", "fd2-map30-s3-b")
 MOST_UNDRAWN = 8     # pixels of a sample frame that show the frame before
 
 
@@ -40,34 +40,24 @@ class Sample:
                    invisible, self.row["psp"])
 
 
-def demos() -> list[str]:
-    return names() if GOLDEN.is_dir() else []
-
-
-def golden_blob(demo: str, trace: dict[str, np.ndarray]) -> np.ndarray:
-    if (blob := blob_for(str(trace["wad_sha256"]))) is None:
-        pytest.skip(f"no WAD with the SHA-256 of {demo}")
-    return blob
-
-
 @functools.cache
 def levels(demo: str) -> tuple[np.ndarray, list[int]]:
     """Levels of the demo's WAD and its sky textures."""
-    blob = golden_blob(demo, load_trace(demo))
+    blob = blob_of(REFERENCE, demo)
     head = layout.header(blob)
     offset, count = int(head["levels"]["offset"]), int(head["levels"]["count"])
     return blob[offset:offset + count * layout.LEVEL.itemsize].view(layout.LEVEL), head["sky_texture"].tolist()
 
 
 def samples(demo: str) -> list[Sample]:
-    trace, (table, skies) = load_trace(demo), levels(demo)
+    trace, (table, skies) = golden_trace(REFERENCE, demo), levels(demo)
     found = []
 
     def level_at(tic: int) -> int:
         here = (table["episode"] == trace["episode"][tic]) & (table["map"] == trace["map"][tic])
         return int(np.flatnonzero(here)[0])
 
-    with np.load(GOLDEN / f"{demo}-frames.npz") as data:
+    with np.load(REFERENCE / f"{demo}-frames.npz") as data:
         for tic, picture in zip(data["tics"].tolist(), data["frames"], strict=True):
             if trace["gamestate"][tic] != 0:
                 continue
@@ -87,10 +77,10 @@ def view_drawn_over(scene: Scene, color: int, fuzz: int = 0, threads: int = 0) -
     return scene.draw(fuzz, threads)[:VIEW_HEIGHT].copy()
 
 
-@pytest.mark.parametrize("demo", demos())
+@pytest.mark.parametrize("demo", names(REFERENCE))
 def test_sample_frames_from_tables(demo: str) -> None:
     """Needs no simulation. Pixels that nothing covers show the frame before and are not compared."""
-    scene = Scene(golden_blob(demo, load_trace(demo)))
+    scene = Scene(blob_of(REFERENCE, demo))
     for sample in samples(demo):
         sample.build(scene)
         golden = sample.picture[:VIEW_HEIGHT]
@@ -103,9 +93,9 @@ def test_sample_frames_from_tables(demo: str) -> None:
         assert wrong == 0, f"{demo} tic {sample.tic}: {wrong} pixels differ"
 
 
-@pytest.mark.parametrize("demo", [d for d in demos() if "demo2" in d or "map30" in d])
+@pytest.mark.parametrize("demo", [d for d in names(REFERENCE) if "demo2" in d or "map30" in d])
 def test_order_of_threads_does_not_show(demo: str) -> None:
-    scene = Scene(golden_blob(demo, load_trace(demo)))
+    scene = Scene(blob_of(REFERENCE, demo))
     for sample in samples(demo):
         sample.build(scene)
         alone = view_drawn_over(scene, 0, 7)
@@ -113,35 +103,12 @@ def test_order_of_threads_does_not_show(demo: str) -> None:
             assert np.array_equal(alone, view_drawn_over(scene, 0, 7, threads)), (sample.tic, threads)
 
 
-def check_whole_demo(demo: str) -> None:
-    trace = load_trace(demo)
-    hashes = play_demo(golden_blob(demo, trace), demo)
-    level = trace["gamestate"] == 0
-    # the main variant's face differs from ours at times; its text is comparable where the bars are equal
-    same_bar = level & (trace["fb_sbar"] == trace["fb_sbar_ns"])
-    for ours, golden, rows in (("view", "fb_view", level | True), ("bar", "fb_sbar_ns", level),
-                               ("palette", "palette", level), ("full", "fb_full", same_bar)):
-        wrong = np.flatnonzero((hashes[ours] != trace[golden]) & rows)
-        assert not len(wrong), f"{demo}: {golden} differs in {len(wrong)} of {len(rows)} rows, first at tic {wrong[0]}"
-
-
-@pytest.mark.parametrize("demo", QUICK_DEMOS if GOLDEN.is_dir() else [])
-def test_every_frame_of_a_demo(demo: str) -> None:
-    check_whole_demo(demo)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("demo", [d for d in demos() if d not in QUICK_DEMOS])
-def test_every_frame_of_all_demos(demo: str) -> None:
-    check_whole_demo(demo)
-
-
 @pytest.mark.parametrize("place", [(32000, -32000), (0, 0), (-1, 32767), (-32768, -32768), (1500, 200)])
 def test_an_eye_anywhere(place: tuple[int, int]) -> None:
     """Outside every room there is nothing to draw, and nothing beyond the frame is written."""
-    if not demos():
+    if not names(REFERENCE):
         pytest.skip("no ../shared folder beside this checkout")
-    scene = Scene(golden_blob("fd1-demo1", load_trace("fd1-demo1")))
+    scene = Scene(blob_of(REFERENCE, "fd1-demo1"))
     sample = samples("fd1-demo1")[0]
     sample.build(scene)
     guard = np.full((3 * HEIGHT, WIDTH), 77, np.uint8)

@@ -19,6 +19,7 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine without WADs; returns an empty folder."""
     monkeypatch.setattr(search, "_SYSTEM_FOLDERS", ())
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("OFA_TUI_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("DOOMWADDIR", raising=False)
     monkeypatch.delenv("DOOMWADPATH", raising=False)
     monkeypatch.setattr(search.importlib.util, "find_spec", lambda name: None)

@@ -19,6 +19,7 @@ from ofa_tui.presets import ModelConfig, TrainConfig
 from ofa_tui.program.lowering import compile_programs
 
 MODEL = ModelConfig(layers=2, width=32, heads=2, feed_forward=96, context=24, vocab=320)
+TARGETS = ("host", "sm90")
 TRAIN = TrainConfig(batch=3, steps=6, learning_rate=3e-3, warmup_steps=3, sweep_every=2, sweep_batches=1)
 
 
@@ -51,8 +52,10 @@ def a_game(games: int) -> DoomConfig | None:
     return None
 
 
-def engine(kernel: KernelLibrary, run: RunConfig) -> HostEngine:
-    return HostEngine(compile_programs(run.model, run.train, games=run.games), run, library=kernel)
+def engine(kernel: KernelLibrary, run: RunConfig, target: str = "host") -> HostEngine:
+    """An engine that runs the programs of `target`, with all matrices in f4."""
+    programs = compile_programs(run.model, run.train, games=run.games, target=target, storage="f4")
+    return HostEngine(programs, run, library=kernel)
 
 
 def wait_for(running: HostEngine, condition, timeout_s: float = 60.0) -> list[Snapshot]:

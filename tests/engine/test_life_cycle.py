@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from engine_runs import config, engine, finish, wait_for
+from engine_runs import TARGETS, config, engine, finish, wait_for
 
 from ofa_tui import abi
 from ofa_tui.engine.host import HostEngine
@@ -37,9 +37,10 @@ def test_sweeps_come_where_the_schedule_says(kernel, steps, every, batches, expe
     assert ends == sorted(ends) and ends[0] > 0
 
 
-def test_pause_holds_training_and_serving_until_it_ends(kernel):
+@pytest.mark.parametrize("target", TARGETS)
+def test_pause_holds_training_and_serving_until_it_ends(kernel, target):
     """No deadline passes while paused, however short it is."""
-    running = engine(kernel, config(steps=FOREVER, sms=(2, 1, 0), deadline_s=0.15))
+    running = engine(kernel, config(steps=FOREVER, sms=(2, 1, 0), deadline_s=0.15), target)
     running.start()
     wait_for(running, lambda s: s.steps_done >= 2 and s.tokens_served >= 2)
     running.pause(True)
@@ -56,9 +57,10 @@ def test_pause_holds_training_and_serving_until_it_ends(kernel):
     assert running.poll().state == "stopped"
 
 
-def test_stop_leaves_one_complete_version(kernel):
+@pytest.mark.parametrize("target", TARGETS)
+def test_stop_leaves_one_complete_version(kernel, target):
     """All blocks agree on the last step: the weights are those of a run that was to end there."""
-    running = engine(kernel, config(steps=FOREVER, sms=(3, 2, 0), jitter_seed=9, sweep_every=0))
+    running = engine(kernel, config(steps=FOREVER, sms=(3, 2, 0), jitter_seed=9, sweep_every=0), target)
     running.start()
     wait_for(running, lambda s: s.steps_done >= 3)
     running.stop()
@@ -66,7 +68,7 @@ def test_stop_leaves_one_complete_version(kernel):
     assert last.state == "stopped" and last.version == last.steps_done
     assert int(running.memory["serve"]["pin"][0]) == abi.NONE_U64
     assert last.steps_done == sum(running.memory["losses"] != 0)
-    short = engine(kernel, config(steps=FOREVER, sms=(1, 0, 0), sweep_every=0))
+    short = engine(kernel, config(steps=FOREVER, sms=(1, 0, 0), sweep_every=0), target)
     short.memory["launch"]["schedule"]["steps"] = last.steps_done
     finish_steps = last.steps_done
     short.start()
@@ -76,8 +78,9 @@ def test_stop_leaves_one_complete_version(kernel):
         assert np.array_equal(short.weights()[name], expected), name
 
 
-def test_serving_and_role_moves_go_on_after_training(kernel):
-    running = engine(kernel, config(steps=2, sms=(2, 1, 0)))
+@pytest.mark.parametrize("target", TARGETS)
+def test_serving_and_role_moves_go_on_after_training(kernel, target):
+    running = engine(kernel, config(steps=2, sms=(2, 1, 0)), target)
     running.start()
     end = wait_for(running, lambda s: s.state == "finished")[-1]
     running.post(Event("set_role", "step", 0, 0, (abi.SERVE,)))
@@ -89,10 +92,11 @@ def test_serving_and_role_moves_go_on_after_training(kernel):
     assert all(token.version == 2 for token in served[-10:])
 
 
-def test_a_task_that_never_signals_is_reported(kernel):
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_task_that_never_signals_is_reported(kernel, target):
     """The deadline ends the run by itself and the report names the waiting task, the counter and every SM."""
     run = config(sms=(2, 1, 0), deadline_s=0.3)
-    programs = compile_programs(run.model, run.train, games=0)
+    programs = compile_programs(run.model, run.train, games=0, target=target, storage="f4")
     train = programs.programs["train"]
     broken = next(i for i, label in enumerate(train.labels) if "layers.1.qkv" in label)
     counter = programs.counters[train.tasks[broken]["signal"]]
@@ -115,9 +119,10 @@ def test_an_unknown_opcode_is_reported(kernel):
     assert "opcode 999" in wait_for(running, lambda s: s.state == "aborted")[-1].message
 
 
-def test_blocks_that_wait_sleep(kernel):
+@pytest.mark.parametrize("target", TARGETS)
+def test_blocks_that_wait_sleep(kernel, target):
     """A paused run leaves the processor to others."""
-    running = engine(kernel, config(steps=FOREVER, sms=(2, 2, 0)))
+    running = engine(kernel, config(steps=FOREVER, sms=(2, 2, 0)), target)
     running.start()
     wait_for(running, lambda s: s.steps_done >= 1)
     running.pause(True)

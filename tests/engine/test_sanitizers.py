@@ -11,20 +11,25 @@ from ofa_tui.engine.protocol import Event
 from ofa_tui.engine.steering import sampling_event
 from ofa_tui.errors import OfaError
 
+PAST = 2**32
+
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("sanitizer", compiler.SANITIZERS)
 def test_a_whole_run_is_clean(kernel, tmp_path, sanitizer):
+    """Steps, tokens and tics pass 2^32 on the way."""
     doom = a_game(games=2)
     sms = (3, 2, 2) if doom else (3, 2, 0)
+    step, token, tic = PAST - 3, PAST - 5, PAST - 2
     events = (
-        Event("set_role", "step", 1, 3, (abi.TRAIN,)),
-        Event("set_role", "step", 3, 0, (abi.SERVE,)),
-        sampling_event(0.9, 0.8, 20, 5, when=3),
-        Event("prompt", "token", 5, text="abc"),
+        Event("set_role", "step", step + 1, 3, (abi.TRAIN,)),
+        Event("set_role", "step", step + 3, 0, (abi.SERVE,)),
+        sampling_event(0.9, 0.8, 20, 5, when=token + 3),
+        Event("prompt", "token", token + 5, text="abc"),
     )
-    run = config(sms=sms, doom=doom, events=events, jitter_seed=4, deadline_s=300, tics_per_s=0)
+    begin = {"steps": step + 6, "first_step": step, "first_token": token, "first_story": PAST - 1, "first_tic": tic}
+    run = config(sms=sms, doom=doom, events=events, jitter_seed=4, deadline_s=300, tics_per_s=0, **begin)
     program = compiler.build(sanitizer=sanitizer)
     image = tmp_path / "image"
     engine(kernel, run).memory.arena.save_image(image, "launch")
@@ -34,9 +39,10 @@ def test_a_whole_run_is_clean(kernel, tmp_path, sanitizer):
     report = (done.stderr + done.stdout)[-6000:]
     assert done.returncode == 0 and not done.stderr, report
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("steps 6 ") and lines[0].endswith("abort 0"), report
+    assert lines[0].startswith(f"steps {step + 6} ") and lines[0].endswith("abort 0"), report
+    assert int(lines[0].split()[3]) > PAST, report
     losses = [float(line.split()[1]) for line in lines[1:]]
-    normal = engine(kernel, config())
+    normal = engine(kernel, config(**begin))
     finish(normal)
     assert losses == pytest.approx(normal.memory["losses"].tolist(), rel=1e-5)
 

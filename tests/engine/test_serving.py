@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from engine_runs import config, engine, wait_for
+from engine_runs import TARGETS, config, engine, wait_for
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,9 +22,10 @@ def served(running, count):
     return [token for s in snapshots for token in s.served], [a for s in snapshots for a in s.applied]
 
 
-def test_stories_positions_and_versions_follow_on(kernel):
+@pytest.mark.parametrize("target", TARGETS)
+def test_stories_positions_and_versions_follow_on(kernel, target):
     """Every token is logged once; a story ends at the end-of-text token or with the context, then a new one begins."""
-    running = engine(kernel, config(steps=100_000, sms=(2, 1, 0), jitter_seed=3, prompt="abcdefgh"))
+    running = engine(kernel, config(steps=100_000, sms=(2, 1, 0), jitter_seed=3, prompt="abcdefgh"), target)
     tokens, _ = served(running, 120)
     context = running.info.context
     assert [token.index for token in tokens] == list(range(len(tokens)))
@@ -39,12 +40,13 @@ def test_stories_positions_and_versions_follow_on(kernel):
     assert max(token.token for token in tokens) < 257, "padding ids were sampled"
 
 
-def test_tokens_repeat_with_the_seed_and_change_with_it(kernel):
+@pytest.mark.parametrize("target", TARGETS)
+def test_tokens_repeat_with_the_seed_and_change_with_it(kernel, target):
     """On weights that stand still (a learning rate of 0) the tokens are a function of the sampling seed."""
 
     def story(seed: int, sms: tuple[int, int, int]) -> list[int]:
         events = (sampling_event(1.0, 0.9, 50, seed), Event("prompt", "token", text="ab"))
-        running = engine(kernel, config(steps=100_000, learning_rate=0.0, sms=sms, events=events))
+        running = engine(kernel, config(steps=100_000, learning_rate=0.0, sms=sms, events=events), target)
         tokens, _ = served(running, 40)
         return [token.token for token in tokens[:40]]
 
@@ -54,8 +56,9 @@ def test_tokens_repeat_with_the_seed_and_change_with_it(kernel):
     assert story(6, (1, 1, 0)) != one
 
 
-def test_a_live_prompt_is_read_whole_and_reported(kernel):
-    running = engine(kernel, config(steps=100_000, sms=(1, 1, 0)))
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_live_prompt_is_read_whole_and_reported(kernel, target):
+    running = engine(kernel, config(steps=100_000, sms=(1, 1, 0)), target)
     running.start()
     wait_for(running, lambda s: s.tokens_served >= 5)
     running.post(Event("prompt", "token", text="hello"))

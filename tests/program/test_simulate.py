@@ -21,7 +21,7 @@ from ofa_tui.program.analysis import (
     solo_ns,
     work_bound,
 )
-from ofa_tui.program.costs import DEFAULT_FILES, Durations, load_costs
+from ofa_tui.program.costs import DEFAULT_FILES, Durations, load_costs, spread_out
 from ofa_tui.program.draw import write_trace
 from ofa_tui.program.joins import Joins, program_joins, without
 from ofa_tui.program.lowering import compile_programs
@@ -210,6 +210,15 @@ def scenario_of(target, name, sms, costs="", **options):
     return programs, make_scenario(programs, name, table, 1.5, machine_of(table, sms, 1), **options)
 
 
+def test_spread_durations_stay_within_the_spread_and_repeat():
+    durations = lasting(*range(100, 600), ahead_ns=50)
+    spread = spread_out(durations, 0.1)
+    assert spread == spread_out(durations, 0.1) and spread != durations
+    ratios = np.array(spread.body_ns) / np.array(durations.body_ns)
+    assert 0.9 <= ratios.min() < 0.95 and 1.05 < ratios.max() <= 1.1
+    assert np.array(spread.ahead_ns) / 50 == pytest.approx(ratios)
+
+
 @pytest.mark.parametrize("target", ["host", "sm90"])
 @pytest.mark.parametrize("name", abi.PROGRAMS)
 @pytest.mark.parametrize("sms", [1, 5, 40])
@@ -291,9 +300,11 @@ def test_a_trace_has_every_task_and_no_two_slices_at_once(tmp_path):
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [("tasks.attention.flop_per_clk=-1", "at least 0"), ("tasks.attention.colour=1", "means nothing"),
+    [("tasks.attention.flop_per_clk=-1", "from 0 to"), ("tasks.attention.colour=1", "means nothing"),
      ("tasks.attention.memory=\"disk\"", "shared"), ("tasks.nothing.fixed_clk=1", "changes nothing"),
-     ("fixed_clk=1", "changes nothing"), ("tasks.norm.source=guessed", "begin with"), ("clock.sms=[1]", "as many"),
+     ("fixed_clk=1", "changes nothing"), ("memory.cache_gb_s=0", "above 0"), ("tile.depth=0", "above 0"),
+     ("tasks.norm.fixed_us=1e300", "from 0 to"),
+     ("tasks.norm.source=guessed", "begin with"), ("clock.sms=[1]", "as many"),
      ("memory.tasks=[8, 1]", "as many"), ("handoff.claim_ns=true", "a number"), ("memory.gb_s=3", "a list"),
      ("tasks.norm.elements_of=\"logits\"", "none of the task's operands")],
 )
@@ -324,7 +335,7 @@ def test_the_clock_goes_through_both_of_its_points_and_not_above_its_limit():
 @pytest.mark.parametrize(
     "arguments",
     [["--target", "host"], ["--program", "decode"], ["--program", "sweep", "--sms", "3"],
-     ["--only", "matrix", "--look-ahead", "0"], ["--steps", "1", "--program", "doom"]],
+     ["--only", "matrix", "--look-ahead", "0", "--spread", "5"], ["--steps", "1", "--program", "doom"]],
 )
 def test_every_program_is_reported(arguments, capsys, tmp_path):
     assert main(["program", "simulate", "--preset", "tiny", "--trace", str(tmp_path / "t.json"), *arguments]) == 0
@@ -335,6 +346,7 @@ def test_every_program_is_reported(arguments, capsys, tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [["--sms", "0"], ["--steps", "0"], ["--look-ahead", "-1"], ["--ghz", "nan"],
+                                       ["--spread", "200"],
                                        ["--costs", "nothing.toml"], ["--trace", "/nowhere/trace.json"]])
 def test_bad_options_are_one_sentence(arguments, capsys):
     assert main(["program", "simulate", "--preset", "tiny", *arguments]) == 2

@@ -9,6 +9,8 @@ namespace render {
 constexpr int MAP_LEVELS = 9, MAP_EPISODES = 3;
 constexpr int MAX_DIGITS = 5;
 constexpr int TITLE_Y = 2, SCORES_X = 50, SCORES_Y = 50, TIME_X = 16, TIME_Y = 168;
+constexpr int PLAYER_COLUMN = 64, PLAYER_ROW = 33, PLAYER_SCORE_Y = 10, MINUS_WIDTH = 8;
+constexpr int MARKING_FACE = GRAPHIC_STFACE + 1;
 constexpr int LONGEST_SECONDS = 61 * 59;
 constexpr int POINTER_PERIOD = 32, POINTER_TICS = 20;
 
@@ -116,16 +118,53 @@ OFA_FUNCTION void place_scores(RenderScratch& s, const Game& game, const WadBlob
     const Patch* digit = graphic_patch(wad, GRAPHIC_WINUM);
     const int line = digit ? 3 * digit->height / 2 : 0, right = SCREEN_WIDTH - SCORES_X;
     place(s, wad, GRAPHIC_WIOSTK, SCORES_X, SCORES_Y);
-    place_percent(s, wad, right, SCORES_Y, in.shown_kills);
+    const int32_t* shown = in.shown[game.viewed];
+    place_percent(s, wad, right, SCORES_Y, shown[SCORE_KILLS]);
     place(s, wad, GRAPHIC_WIOSTI, SCORES_X, SCORES_Y + line);
-    place_percent(s, wad, right, SCORES_Y + line, in.shown_items);
+    place_percent(s, wad, right, SCORES_Y + line, shown[SCORE_ITEMS]);
     place(s, wad, GRAPHIC_WISCRT2, SCORES_X, SCORES_Y + 2 * line);
-    place_percent(s, wad, right, SCORES_Y + 2 * line, in.shown_secrets);
+    place_percent(s, wad, right, SCORES_Y + 2 * line, shown[SCORE_SECRETS]);
     place(s, wad, GRAPHIC_WITIME, TIME_X, TIME_Y);
     place_time(s, wad, SCREEN_WIDTH / 2 - TIME_X, TIME_Y, in.shown_seconds);
     if (in.episode > MAP_EPISODES) return;  // the fourth episode has no par times
     place(s, wad, GRAPHIC_WIPAR, SCREEN_WIDTH / 2 + TIME_X, TIME_Y);
     place_time(s, wad, SCREEN_WIDTH - TIME_X, TIME_Y, in.shown_par);
+}
+
+// A number that may be negative and ends at x.
+OFA_FUNCTION void place_frags(RenderScratch& s, const WadBlob& wad, int x, int y, int value) {
+    const int left = place_number(s, wad, GRAPHIC_WINUM, x, y, value < 0 ? -value : value, MAX_DIGITS);
+    if (value < 0) place(s, wad, GRAPHIC_WIMINUS, left - MINUS_WIDTH, y);
+}
+
+// Scores of several players: a row for each, the viewed one marked by a face.
+OFA_FUNCTION void place_everyones_scores(RenderScratch& s, const Game& game, const WadBlob& wad) {
+    const Intermission& in = game.intermission;
+    const int name = level_name(game, in.last_map);
+    place_title(s, wad, GRAPHIC_WIF, name, place_title(s, wad, name, name, TITLE_Y));
+    OFA_TABLE int headings[SCORES] = {GRAPHIC_WIOSTK, GRAPHIC_WIOSTI, GRAPHIC_WIOSTS, GRAPHIC_WIFRGS};
+    const int columns = in.frags_count ? SCORES : SCORE_FRAGS;
+    const int left = 32 + graphic_width(wad, MARKING_FACE) / 2 + (in.frags_count ? 0 : 32);
+    for (int column = 0; column < columns; ++column) {
+        const int right = left + (column + 1) * PLAYER_COLUMN;
+        place(s, wad, headings[column], right - graphic_width(wad, headings[column]), SCORES_Y);
+    }
+    const Patch* heading = graphic_patch(wad, GRAPHIC_WIOSTK);
+    int y = SCORES_Y + (heading ? heading->height : 0);
+    for (int i = 0; i < MAX_PLAYERS; ++i) {
+        if (!game.present[i]) continue;
+        const int badge = GRAPHIC_STPB + i, badge_x = left - graphic_width(wad, badge);
+        place(s, wad, badge, badge_x, y);
+        if (i == game.viewed) place(s, wad, MARKING_FACE, badge_x, y);
+        int right = left;
+        for (int score = 0; score < SCORE_FRAGS; ++score) {
+            right += PLAYER_COLUMN;
+            place_percent(s, wad, right - graphic_width(wad, GRAPHIC_WIPCNT), y + PLAYER_SCORE_Y, in.shown[i][score]);
+        }
+        if (in.frags_count)
+            place_frags(s, wad, right + PLAYER_COLUMN, y + PLAYER_SCORE_Y, in.shown[i][SCORE_FRAGS]);
+        y += PLAYER_ROW;
+    }
 }
 
 // A sign at a level's place, the first of `pictures` that fits on the screen there.
@@ -172,7 +211,8 @@ OFA_FUNCTION void place_intermission(RenderScratch& s, const Game& game, const W
         return;
     }
     place_map(s, game, wad);
-    if (game.intermission.stage == STAGE_COUNTS) place_scores(s, game, wad);
+    if (game.intermission.stage == STAGE_COUNTS && game.cooperative) place_everyones_scores(s, game, wad);
+    else if (game.intermission.stage == STAGE_COUNTS) place_scores(s, game, wad);
     else place_way(s, game, wad);
 }
 

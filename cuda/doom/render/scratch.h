@@ -139,6 +139,7 @@ struct RenderScratch {
     int32_t n_solid, n_draw_segs, n_planes, n_sprites, n_columns, n_spans, n_fuzzy, n_openings, n_patches;
     int32_t column_limit;                   // MAX_COLUMNS, or 0 where one thread draws: then a list gains nothing
     int32_t floor_plane, ceiling_plane;     // of the subsector being drawn, or NONE
+    int32_t n_tangents_beyond;              // wall columns that asked for a tangent beyond the table
     uint8_t planes_overlap;                 // two planes share a pixel: their order counts
     int16_t ceiling_clip[VIEW_WIDTH], floor_clip[VIEW_WIDTH];  // open rows are between, both excluded
     SolidRange solid[MAX_SOLID_RANGES];

@@ -97,7 +97,7 @@ OFA_FUNCTION void set_up_view(RenderScratch& s, const Game& game, const WadBlob&
 }
 
 OFA_FUNCTION void clear_lists(RenderScratch& s) {
-    s.n_draw_segs = s.n_planes = s.n_sprites = s.n_columns = s.n_spans = s.n_fuzzy = 0;
+    s.n_draw_segs = s.n_planes = s.n_sprites = s.n_columns = s.n_spans = s.n_fuzzy = s.n_tangents_beyond = 0;
     s.planes_overlap = 0;
     s.solid[0] = {FIXED_MIN + 1, -1};
     s.solid[1] = {VIEW_WIDTH, FIXED_MAX};

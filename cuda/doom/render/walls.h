@@ -50,6 +50,15 @@ OFA_INLINE Fixed wall_tangent(const WadBlob& wad, Angle angle) {
     return i < FINE_HALF ? at(wad, wad.fine_tangent)[i] : at(wad, wad.fine_sine)[i - FINE_HALF];
 }
 
+// Columns of a piece for which that happens. Both ends are less than half a circle apart.
+OFA_INLINE int count_tangents_beyond(const RenderScratch& s, const WallPiece& p) {
+    const auto beyond = [&](int x) { return (p.center_angle + s.tables.angle_of_x[x]) >> FINE_SHIFT >= FINE_HALF; };
+    if (!beyond(p.first) && !beyond(p.last)) return 0;
+    int n = 0;
+    for (int x = p.first; x <= p.last; ++x) n += beyond(x);
+    return n;
+}
+
 // Where a column of the screen meets the wall's textures.
 struct TexturePlace {
     int column;
@@ -285,6 +294,7 @@ OFA_NOINLINE void draw_wall(RenderScratch& s, Game& game, const WadBlob& wad, ui
         p.texture_offset = wrap_add(p.texture_offset, wrap_add(side.x_offset, seg.offset));
         p.center_angle = ANGLE_90 + v.angle - normal;
         p.light = wall_light_level(v, seg, front.light);
+        s.n_tangents_beyond += count_tangents_beyond(s, p);
     }
 
     if (front.floor_height >= v.z) p.mark_floor = false;

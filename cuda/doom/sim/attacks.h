@@ -18,9 +18,10 @@ OFA_FUNCTION void monster_bullet(W& w, int index, Angle ahead, Fixed slope) {
 }
 
 template <class W>
-OFA_FUNCTION void monster_gun(W& w, int index, int bullets) {
+OFA_FUNCTION void monster_gun(W& w, int index, int bullets, int sound) {
     const Mobj& m = w.g.mobjs[index];
     if (m.target == NONE) return;
+    start_sound(w, index, sound);
     face_target(w, index);
     const Angle ahead = m.angle;
     const Fixed slope = aim(w, index, ahead, MISSILE_RANGE);
@@ -29,8 +30,9 @@ OFA_FUNCTION void monster_gun(W& w, int index, int bullets) {
 
 // Claws or teeth for (1 .. sides) * factor points when near; true if they were used.
 template <class W>
-OFA_FUNCTION bool monster_melee(W& w, int index, int sides, int factor) {
+OFA_FUNCTION bool monster_melee(W& w, int index, int sides, int factor, int sound) {
     if (!in_melee_range(w, index)) return false;
+    start_sound(w, index, sound);
     const int damage = (next_random(w) % sides + 1) * factor;
     damage_mobj(w, w.g.mobjs[index].target, index, index, damage);
     return true;
@@ -125,6 +127,7 @@ OFA_FUNCTION void charge(W& w, int index) {
     if (m.target == NONE) return;
     const Mobj& target = g.mobjs[m.target];
     m.flags |= MF_SKULLFLY;
+    start_sound(w, index, type_of(w, m).attack_sound);
     face_target(w, index);
     m.momx = fixed_mul(LOST_SOUL_SPEED, cosine_of(w, m.angle));
     m.momy = fixed_mul(LOST_SOUL_SPEED, sine_of(w, m.angle));
@@ -188,6 +191,7 @@ OFA_FUNCTION void vile_attack(W& w, int index) {
     if (m.target == NONE) return;
     face_target(w, index);
     if (!can_see(w, index, m.target)) return;
+    start_sound(w, index, SOUND_BAREXP);
     Mobj& victim = g.mobjs[m.target];
     damage_mobj(w, m.target, index, index, 20);
     victim.momz = 1000 * UNIT / type_of(w, victim).mass;
@@ -239,6 +243,7 @@ OFA_FUNCTION int vile_chase(W& w, int index) {
     m.target = target;
     Mobj& corpse = g.mobjs[found];
     const ThingType& t = type_of(w, corpse);
+    start_sound(w, found, SOUND_SLOP);
     set_state(w, found, t.raise_state);
     corpse.height <<= 2;
     corpse.flags = t.flags;

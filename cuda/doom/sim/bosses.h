@@ -86,6 +86,7 @@ OFA_FUNCTION void brain_explosion(W& w, Fixed x, Fixed y) {
 
 template <class W>
 OFA_FUNCTION void brain_scream(W& w, int index) {
+    start_sound_everywhere(w, SOUND_BOSDTH);
     const Mobj& m = w.g.mobjs[index];
     for (Fixed x = m.x - 196 * UNIT; x < m.x + 320 * UNIT; x += 8 * UNIT) brain_explosion(w, x, m.y - 320 * UNIT);
 }
@@ -108,6 +109,7 @@ OFA_FUNCTION void brain_spit(W& w, int index) {
     const int cube = spawn_missile(w, index, target, THING_SPAWN_CUBE);
     Mobj& c = g.mobjs[cube];
     c.target = target;
+    start_sound_everywhere(w, SOUND_BOSPIT);
     const int tics = w.states[c.state].tics;
     if (c.momy != 0 && tics > 0) c.reactiontime = wrap_sub(g.mobjs[target].y, g.mobjs[index].y) / c.momy / tics;
 }
@@ -126,7 +128,7 @@ OFA_FUNCTION void fly_cube(W& w, int index) {
     if (--m.reactiontime) return;
     if (m.target == NONE) return;
     const Mobj& target = g.mobjs[m.target];
-    spawn_mobj(w, target.x, target.y, target.z, THING_SPAWN_FIRE);
+    start_sound(w, spawn_mobj(w, target.x, target.y, target.z, THING_SPAWN_FIRE), SOUND_TELEPT);
     const int type = monster_of_cube(next_random(w));
     const int fresh = spawn_mobj(w, target.x, target.y, target.z, type);
     if (look_for_players(w, fresh, true)) set_state(w, fresh, w.types[type].see_state);

@@ -55,13 +55,19 @@ OFA_FUNCTION bool stop_ceilings(WorldBase& w, int line) {
 
 template <class W>
 OFA_FUNCTION void think_ceiling(W& w, Mover& c) {
+    const bool silent = c.type == CEILING_SILENT_CRUSH;
     if (c.direction > 0) {
-        if (move_ceiling(w, c.sector, c.speed, c.high, 0, 1) != PLANE_ARRIVED) return;
+        const PlaneResult result = move_ceiling(w, c.sector, c.speed, c.high, 0, 1);
+        if (!silent) start_moving_sound(w, c.sector);
+        if (result != PLANE_ARRIVED) return;
+        if (silent) start_sector_sound(w, c.sector, SOUND_PSTOP);
         if (c.type == CEILING_RAISE_TO_HIGHEST) remove_mover(w.g, c);
         else if (is_crusher(c.type)) c.direction = -1;
     } else if (c.direction < 0) {
         const PlaneResult result = move_ceiling(w, c.sector, c.speed, c.low, c.crush, -1);
+        if (!silent) start_moving_sound(w, c.sector);
         if (result == PLANE_ARRIVED) {
+            if (silent) start_sector_sound(w, c.sector, SOUND_PSTOP);
             if (is_crusher(c.type)) {
                 if (c.type != CEILING_FAST_CRUSH) c.speed = CEILING_SPEED;
                 c.direction = 1;

@@ -32,6 +32,8 @@ OFA_FUNCTION void kill_mobj(W& w, int source, int index) {
         else if (!g.cooperative && !g.deathmatch) ++g.players[0].kill_count;
     }
     if (m.player != NONE) {
+        if (source == NONE) ++g.players[m.player].frags[m.player];
+        else if (g.mobjs[source].player != NONE) ++g.players[g.mobjs[source].player].frags[m.player];
         m.flags &= ~uint32_t(MF_SOLID);
         g.players[m.player].mode = PLAYER_DEAD;
         drop_weapon(w, g.players[m.player]);

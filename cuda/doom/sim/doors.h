@@ -28,7 +28,11 @@ OFA_FUNCTION Mover& start_door(WorldBase& w, int sector, int type) {
 }
 
 OFA_FUNCTION bool start_doors(WorldBase& w, int tag, int type) {
-    return for_tagged_idle_sectors(w, tag, [&](int sector) { start_door(w, sector, type); });
+    return for_tagged_idle_sectors(w, tag, [&](int sector) {
+        const Mover& d = start_door(w, sector, type);
+        const bool moves = d.direction == DOOR_DOWN || d.high != w.g.sectors[sector].ceiling_height;
+        if (moves) start_sector_sound(w, sector, SOUND_DOROPN);
+    });
 }
 
 template <class W>
@@ -41,12 +45,15 @@ OFA_FUNCTION void think_door(W& w, Mover& d) {
             if (--d.count) return;
             if (d.type == DOOR_NORMAL || d.type == DOOR_BLAZE_NORMAL) d.direction = DOOR_DOWN;
             else if (d.type == DOOR_CLOSE_30_OPEN) d.direction = DOOR_UP;
+            else return;
+            start_sector_sound(w, d.sector, SOUND_DORCLS);
             return;
         case DOOR_NOT_YET:
             if (--d.count) return;
             if (d.type == DOOR_RAISE_IN_5_MINUTES) {
                 d.direction = DOOR_UP;
                 d.type = DOOR_NORMAL;
+                start_sector_sound(w, d.sector, SOUND_DOROPN);
             }
             return;
         case DOOR_DOWN:
@@ -56,10 +63,12 @@ OFA_FUNCTION void think_door(W& w, Mover& d) {
                     d.direction = DOOR_WAITS;
                     d.count = 35 * 30;
                 } else if (d.type == DOOR_NORMAL || d.type == DOOR_CLOSE || is_blazing(d.type)) {
+                    if (is_blazing(d.type)) start_sector_sound(w, d.sector, SOUND_BDCLS);
                     remove_mover(g, d);
                 }
             } else if (result == PLANE_BLOCKED && d.type != DOOR_CLOSE && d.type != DOOR_BLAZE_CLOSE) {
                 d.direction = DOOR_UP;
+                start_sector_sound(w, d.sector, SOUND_DOROPN);
             }
             return;
         default:
@@ -85,6 +94,7 @@ OFA_FUNCTION void use_door(WorldBase& w, int line, const LineSpecial& special, i
         if (player == NONE) return;
         if (!has_key(g.players[player], special.key)) {
             g.players[player].message = int16_t(MESSAGE_NEED_KEY_DOOR + special.key - 1);
+            start_sound_everywhere(w, SOUND_OOF);
             return;
         }
     }
@@ -103,6 +113,7 @@ OFA_FUNCTION void use_door(WorldBase& w, int line, const LineSpecial& special, i
         return;
     }
     if (!special.repeats) g.lines[line].special = 0;
+    start_sector_sound(w, sector, SOUND_DOROPN);
     start_door(w, sector, special.variant);
 }
 

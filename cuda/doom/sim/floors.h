@@ -160,12 +160,15 @@ OFA_FUNCTION bool start_donut(WorldBase& w, int line) {
 
 template <class W>
 OFA_FUNCTION void think_floor(W& w, Mover& f) {
-    if (move_floor(w, f.sector, f.speed, f.high, f.crush, f.direction) != PLANE_ARRIVED) return;
+    const PlaneResult result = move_floor(w, f.sector, f.speed, f.high, f.crush, f.direction);
+    start_moving_sound(w, f.sector);
+    if (result != PLANE_ARRIVED) return;
     Sector& s = w.g.sectors[f.sector];
     if ((f.direction > 0 && f.type == FLOOR_DONUT_RAISE) || (f.direction < 0 && f.type == FLOOR_LOWER_AND_CHANGE)) {
         s.special = int16_t(f.new_special);
         s.floor_flat = int16_t(f.texture);
     }
+    start_sector_sound(w, f.sector, SOUND_PSTOP);
     remove_mover(w.g, f);
 }
 

@@ -13,16 +13,23 @@ OFA_FUNCTION void choose_sky(Game& g, const WadBlob& wad) {
         if (wad.sky_texture[i] == at(wad, wad.levels)[level].sky) g.sky = uint8_t(i + 1);
 }
 
-// Random streams start over, everybody is born anew.
+// Everybody is born anew, and nothing is left of a game before this one: its demo must play without that one.
 OFA_FUNCTION void begin_game(Game& g, const WadBlob& wad, int episode, int map) {
+    g.tic = 0;
     g.episode = uint8_t(episode);
     g.map = uint8_t(map);
     g.simulation_random = g.cosmetic_random = 0;
-    g.paused = 0;
+    g.paused = g.secret_exit = g.brain_easy = 0;
     g.action = NEXT_NONE;
+    g.fuzz_position = 0;
+    memset(&g.clip, 0, sizeof g.clip);
+    memset(&g.intermission, 0, sizeof g.intermission);
+    memset(&g.status_bar, 0, sizeof g.status_bar);
+    g.status_bar.rampage_tics = g.status_bar.last_pain_health = -1;
+    memset(g.players, 0, sizeof g.players);
     for (Player& p : g.players) {
+        p.mobj = p.attacker = NONE;
         p.mode = PLAYER_REBORN;
-        p.did_secret = 0;
     }
     choose_sky(g, wad);
     load_level(g, wad);
@@ -63,7 +70,8 @@ OFA_FUNCTION bool start_is_free(W& w, int number, const SpawnPoint& start) {
     ++g.corpse_count;
     const Angle angle = ANGLE_45 * Angle(start.angle / 45);
     const Fixed floor = g.sectors[w.subsectors[subsector_at(w, x, y)].sector].floor_height;
-    spawn_mobj(w, x + 20 * cosine_of(w, angle), y + 20 * sine_of(w, angle), floor, THING_TELEPORT_FOG);
+    const int fog = spawn_mobj(w, x + 20 * cosine_of(w, angle), y + 20 * sine_of(w, angle), floor, THING_TELEPORT_FOG);
+    if (g.players[g.viewed].view_z != 1) start_sound(w, fog, SOUND_TELEPT);   // 1: before the level's first tic
     return true;
 }
 

@@ -12,8 +12,9 @@ OFA_FUNCTION int par_seconds(const Game& g, int map) {
                                    360, 240, 30, 170, 90, 45, 90, 150, 90, 90, 165, 30, 135};
     OFA_TABLE int16_t doom2[32] = {30, 90, 120, 120, 90, 150, 120, 120, 270, 90, 210, 150, 150, 150, 210, 150,
                                    420, 150, 210, 150, 240, 150, 180, 150, 150, 300, 330, 420, 300, 180, 120, 30};
-    if (!g.commercial && g.episode <= 3) return doom1[(g.episode - 1) * 9 + map - 1];
-    return doom2[map - 1];
+    if (g.commercial) return doom2[map - 1];
+    // The fourth episode has none; the original reads on into the next table.
+    return g.episode <= 3 ? doom1[(g.episode - 1) * 9 + map - 1] : doom2[map];
 }
 
 OFA_FUNCTION int map_after(const Game& g, bool secret) {
@@ -35,6 +36,14 @@ OFA_FUNCTION void draw_animation_starts(WorldBase& w) {
 
 OFA_FUNCTION int percent(int count, int total) { return count * 100 / (total ? total : 1); }
 
+// Others killed, less the own deaths by the level.
+OFA_FUNCTION int net_frags(const Game& g, int player) {
+    int frags = 0;
+    for (int i = 0; i < MAX_PLAYERS; ++i)
+        if (g.present[i]) frags += i == player ? -g.players[player].frags[i] : g.players[player].frags[i];
+    return frags;
+}
+
 // The level is over: players lose what belongs to it, the scores begin.
 OFA_FUNCTION void complete_level(WorldBase& w) {
     Game& g = w.g;
@@ -47,19 +56,27 @@ OFA_FUNCTION void complete_level(WorldBase& w) {
         p.extra_light = p.fixed_colormap = p.damage_count = p.bonus_count = 0;
         if (!g.commercial && g.map == 9) p.did_secret = 1;
     }
-    const Player& p = g.players[g.viewed];
     Intermission& in = g.intermission;
     memset(&in, 0, sizeof in);
     in.episode = g.episode;
     in.last_map = g.map;
     in.next_map = map_after(g, g.secret_exit);
     in.secret_exit = g.secret_exit;
-    in.kills = percent(p.kill_count, g.total_kills);
-    in.items = percent(p.item_count, g.total_items);
-    in.secrets = percent(p.secret_count, g.total_secrets);
+    int all_frags = 0;
+    for (int i = 0; i < MAX_PLAYERS; ++i) {
+        const Player& p = g.players[i];
+        const int scores[SCORES] = {percent(p.kill_count, g.total_kills), percent(p.item_count, g.total_items),
+                                    percent(p.secret_count, g.total_secrets), net_frags(g, i)};
+        for (int score = 0; score < SCORES; ++score) {
+            in.scores[i][score] = scores[score];
+            in.shown[i][score] = g.cooperative ? 0 : -1;
+        }
+        if (g.present[i]) all_frags += scores[SCORE_FRAGS];
+    }
+    in.frags_count = g.cooperative && all_frags != 0;
     in.seconds = g.level_tics / 35;
     in.par_seconds = par_seconds(g, g.map);
-    in.shown_kills = in.shown_items = in.shown_secrets = in.shown_seconds = in.shown_par = -1;
+    in.shown_seconds = in.shown_par = -1;
     in.step = 1;
     in.left = COUNT_PAUSE_TICS;
     const bool victory = !g.commercial && g.map == 8;
@@ -74,6 +91,33 @@ OFA_FUNCTION bool count_up(int32_t& shown, int target, int step) {
     return true;
 }
 
+// One score of everybody who is counted: it ticks while it counts; true when it is done.
+OFA_FUNCTION bool count_score(WorldBase& w, Score score, int step) {
+    Game& g = w.g;
+    Intermission& in = g.intermission;
+    if (!(in.tics & 3)) start_sound_everywhere(w, SOUND_PISTOL);
+    bool done = true;
+    for (int i = 0; i < MAX_PLAYERS; ++i) {
+        const bool counted = g.cooperative ? g.present[i] : i == g.viewed;
+        if (counted && !count_up(in.shown[i][score], in.scores[i][score], step)) done = false;
+    }
+    return done;
+}
+
+OFA_FUNCTION bool count_time(WorldBase& w) {
+    Intermission& in = w.g.intermission;
+    if (!(in.tics & 3)) start_sound_everywhere(w, SOUND_PISTOL);
+    const bool time_done = count_up(in.shown_seconds, in.seconds, 3);
+    return count_up(in.shown_par, in.par_seconds, 3) && time_done;
+}
+
+// A step is done: it bangs. Several players have frags in place of the time, or nothing.
+OFA_FUNCTION void end_step(WorldBase& w, int sound) {
+    Intermission& in = w.g.intermission;
+    start_sound_everywhere(w, sound);
+    in.step += in.step == 6 && w.g.cooperative && !in.frags_count ? 3 : 1;
+}
+
 OFA_FUNCTION void begin_stage(Intermission& in, IntermissionStage stage, int tics) {
     in.stage = stage;
     in.left = tics;
@@ -83,24 +127,26 @@ OFA_FUNCTION void begin_stage(Intermission& in, IntermissionStage stage, int tic
 OFA_FUNCTION void tick_counts(WorldBase& w, Intermission& in) {
     if (in.hurry && in.step != 10) {
         in.hurry = 0;
-        in.shown_kills = in.kills;
-        in.shown_items = in.items;
-        in.shown_secrets = in.secrets;
+        memcpy(in.shown, in.scores, sizeof in.shown);
         in.shown_seconds = in.seconds;
         in.shown_par = in.par_seconds;
         in.step = 10;
+        start_sound_everywhere(w, SOUND_BAREXP);
     }
     switch (in.step) {
-        case 2: in.step += count_up(in.shown_kills, in.kills, 2); break;
-        case 4: in.step += count_up(in.shown_items, in.items, 2); break;
-        case 6: in.step += count_up(in.shown_secrets, in.secrets, 2); break;
-        case 8: {
-            const bool time_done = count_up(in.shown_seconds, in.seconds, 3);
-            in.step += count_up(in.shown_par, in.par_seconds, 3) && time_done;
+        case 2: if (count_score(w, SCORE_KILLS, 2)) end_step(w, SOUND_BAREXP); break;
+        case 4: if (count_score(w, SCORE_ITEMS, 2)) end_step(w, SOUND_BAREXP); break;
+        case 6: if (count_score(w, SCORE_SECRETS, 2)) end_step(w, SOUND_BAREXP); break;
+        case 8:
+            if (w.g.cooperative) {
+                if (count_score(w, SCORE_FRAGS, 1)) end_step(w, SOUND_PLDETH);
+            } else if (count_time(w)) {
+                end_step(w, SOUND_BAREXP);
+            }
             break;
-        }
         case 10:
             if (!in.hurry) break;
+            start_sound_everywhere(w, SOUND_SGCOCK);
             if (w.g.commercial) {
                 begin_stage(in, STAGE_LEAVING, LEAVING_TICS);
             } else {
@@ -147,7 +193,8 @@ OFA_FUNCTION void tick_intermission(WorldBase& w) {
 
 // The story ends at a button; behind the last level of an episode or of the game a new game begins.
 OFA_FUNCTION void tick_finale(Game& g) {
-    if (++g.intermission.finale_tics <= FINALE_TICS) return;
+    if (g.intermission.finale_tics++ <= FINALE_TICS) return;
+    if (g.stays_at_end && (!g.commercial || g.map == 30)) return;
     for (int i = 0; i < MAX_PLAYERS; ++i)
         if (g.present[i] && g.players[i].command.buttons) g.action = NEXT_WORLD_DONE;
 }

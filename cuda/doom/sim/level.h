@@ -10,7 +10,10 @@ namespace doom {
 OFA_FUNCTION void reset_player(Player& p) {
     const int16_t kills = p.kill_count, items = p.item_count, secrets = p.secret_count;
     const TicCommand command = p.command;
+    int16_t frags[MAX_PLAYERS];
+    memcpy(frags, p.frags, sizeof frags);
     memset(&p, 0, sizeof p);
+    memcpy(p.frags, frags, sizeof frags);
     p.kill_count = kills;
     p.item_count = items;
     p.secret_count = secrets;
@@ -103,6 +106,23 @@ OFA_FUNCTION void spawn_things(W& w) {
     }
 }
 
+// A map may lack starts. Who has none begins where another player does, else where the map's first thing is.
+template <class W>
+OFA_FUNCTION void spawn_players_without_start(W& w) {
+    Game& g = w.g;
+    const MapThing none = {};
+    const MapThing& first = w.level->things.count ? *at(w.wad, w.level->things) : none;
+    SpawnPoint place = {first.x, first.y, first.angle, 0, 0};
+    for (int i = MAX_PLAYERS; i-- > 0;)
+        if (g.players[i].mobj != NONE) place = g.starts[i];
+    for (int i = 0; i < MAX_PLAYERS; ++i) {
+        if (!g.present[i] || g.players[i].mobj != NONE) continue;
+        place.type = int16_t(i + 1);
+        g.starts[i] = place;
+        spawn_player(w, place);
+    }
+}
+
 OFA_FUNCTION void start_sector_special(WorldBase& w, int sector) {
     const int number = w.g.sectors[sector].special;
     if (number <= 0 || number >= SECTOR_SPECIALS) return;
@@ -166,12 +186,14 @@ OFA_FUNCTION int find_level(const WadBlob& wad, int episode, int map) {
 OFA_NOINLINE void load_level(Game& g, const WadBlob& wad) {
     g.level = find_level(wad, g.episode, g.map);
     if (g.level == NONE) g.level = 0;
+    ++g.loads;
     World<FULL_DEPTH> w(g, wad);
     g.mode = MODE_LEVEL;
     for (int i = 0; i < MAX_PLAYERS; ++i) {
         Player& p = g.players[i];
         if (g.present[i] && p.mode == PLAYER_DEAD) p.mode = PLAYER_REBORN;
         p.kill_count = p.item_count = p.secret_count = 0;
+        memset(p.frags, 0, sizeof p.frags);
     }
     g.players[g.viewed].view_z = 1;
     g.total_kills = g.total_items = g.total_secrets = 0;
@@ -179,8 +201,10 @@ OFA_NOINLINE void load_level(Game& g, const WadBlob& wad) {
     g.level_tics = 0;
     g.corpse_count = 0;
     memset(g.buttons, 0, sizeof g.buttons);
+    for (Player& p : g.players) p.mobj = NONE;
     copy_map(w);
     spawn_things(w);
+    spawn_players_without_start(w);
     for (int i = 0; i < g.n_sectors; ++i) start_sector_special(w, i);
     for (int i = 0; i < g.n_lines; ++i)
         if (line_special(w, i).kind == KIND_SCROLL && g.n_scrollers < MAX_SCROLLERS) g.scrollers[g.n_scrollers++] = i;

@@ -28,6 +28,7 @@ OFA_FUNCTION int spawn_missile(W& w, int source, int target, int type) {
     Game& g = w.g;
     const Mobj &from = g.mobjs[source], &to = g.mobjs[target];
     const int index = spawn_mobj(w, from.x, from.y, wrap_add(from.z, 32 * UNIT), type);
+    start_sound(w, index, w.types[type].see_sound);
     Mobj& m = g.mobjs[index];
     const int speed = type_speed(w, type);
     m.target = source;
@@ -54,6 +55,7 @@ OFA_FUNCTION void spawn_player_missile(W& w, int source, int type) {
         slope = 0;
     }
     const int index = spawn_mobj(w, from.x, from.y, wrap_add(from.z, 32 * UNIT), type);
+    start_sound(w, index, w.types[type].see_sound);
     Mobj& m = g.mobjs[index];
     const int speed = type_speed(w, type);
     m.target = source;

@@ -3,6 +3,7 @@
 
 #include "move.h"
 #include "slide.h"
+#include "sound.h"
 
 namespace doom {
 
@@ -89,6 +90,7 @@ OFA_FUNCTION void explode_missile(W& w, int index) {
     set_state(w, index, type_of(w, m).death_state);
     shorten_tics(w, m);
     m.flags &= ~uint32_t(MF_MISSILE);
+    start_sound(w, index, type_of(w, m).death_sound);
 }
 
 OFA_FUNCTION Fixed clamp(Fixed v, Fixed low, Fixed high) { return v < low ? low : v > high ? high : v; }
@@ -177,7 +179,10 @@ OFA_FUNCTION void move_vertically(W& w, int index) {
     if (m.z <= m.floorz) {
         if ((m.flags & MF_SKULLFLY) && w.wad.rules == RULES_ULTIMATE) m.momz = -m.momz;
         if (m.momz < 0) {
-            if (m.player != NONE && m.momz < -GRAVITY * 8) g.players[m.player].delta_view_height = m.momz >> 3;
+            if (m.player != NONE && m.momz < -GRAVITY * 8) {
+                g.players[m.player].delta_view_height = m.momz >> 3;
+                start_sound(w, index, SOUND_OOF);
+            }
             m.momz = 0;
         }
         m.z = m.floorz;
@@ -203,9 +208,9 @@ OFA_FUNCTION void respawn_monster(W& w, int index) {
     Mobj& m = g.mobjs[index];
     const Fixed x = m.spawn.x * UNIT, y = m.spawn.y * UNIT;
     if (!check_position(w, index, x, y)) return;
-    spawn_mobj(w, m.x, m.y, g.sectors[m.sector].floor_height, THING_TELEPORT_FOG);
+    start_sound(w, spawn_mobj(w, m.x, m.y, g.sectors[m.sector].floor_height, THING_TELEPORT_FOG), SOUND_TELEPT);
     const int sector = w.subsectors[subsector_at(w, x, y)].sector;
-    spawn_mobj(w, x, y, g.sectors[sector].floor_height, THING_TELEPORT_FOG);
+    start_sound(w, spawn_mobj(w, x, y, g.sectors[sector].floor_height, THING_TELEPORT_FOG), SOUND_TELEPT);
     const int fresh = spawn_mobj(w, x, y, type_of(w, m).flags & MF_SPAWNCEILING ? ON_CEILING : ON_FLOOR, m.type);
     Mobj& n = g.mobjs[fresh];
     n.spawn = m.spawn;

@@ -157,11 +157,15 @@ OFA_FUNCTION bool look_for_players(WorldBase& w, int index, bool all_around) {
     }
 }
 
-// Some sounds are one of several; the choice is drawn from the simulation's stream.
-OFA_FUNCTION void choose_sound(WorldBase& w, int sound) {
+// The cry of a monster that wakes or dies. Some are one of several; the choice is drawn from the simulation's stream. The
+// two largest are heard everywhere.
+OFA_FUNCTION void cry(WorldBase& w, int index, int sound) {
     const bool at_sight = sound >= SOUND_POSIT1 && sound <= SOUND_BGSIT2;
     const bool at_death = sound >= SOUND_PODTH1 && sound <= SOUND_BGDTH2;
     if (at_sight || at_death) next_random(w);
+    const int type = w.g.mobjs[index].type;
+    if (type == THING_SPIDER_MASTERMIND || type == THING_CYBERDEMON) start_sound_everywhere(w, sound);
+    else start_sound(w, index, sound);
 }
 
 // Idle: wakes to a noise or a player in sight. Returns the state this leads to.
@@ -176,7 +180,7 @@ OFA_FUNCTION int look(WorldBase& w, int index) {
         awake = !(m.flags & MF_AMBUSH) || can_see(w, index, heard);
     }
     if (!awake && !look_for_players(w, index, false)) return KEEP_STATE;
-    choose_sound(w, type_of(w, m).see_sound);
+    cry(w, index, type_of(w, m).see_sound);
     return type_of(w, m).see_state;
 }
 
@@ -209,7 +213,10 @@ OFA_NOINLINE int chase(W& w, int index) {
         if (!is_fast(w)) choose_direction(w, index);
         return KEEP_STATE;
     }
-    if (t.melee_state && in_melee_range(w, index)) return t.melee_state;
+    if (t.melee_state && in_melee_range(w, index)) {
+        start_sound(w, index, t.attack_sound);
+        return t.melee_state;
+    }
     if (t.missile_state && (is_fast(w) || !m.movecount) && wants_to_fire(w, index)) {
         m.flags |= MF_JUSTATTACKED;
         return t.missile_state;
@@ -218,7 +225,7 @@ OFA_NOINLINE int chase(W& w, int index) {
         look_for_players(w, index, true))
         return KEEP_STATE;
     if (--m.movecount < 0 || !walk(w, index)) choose_direction(w, index);
-    if (t.active_sound) next_random(w);    // whether it makes a noise
+    if (t.active_sound && next_random(w) < 3) start_sound(w, index, t.active_sound);
     return KEEP_STATE;
 }
 

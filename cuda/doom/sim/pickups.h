@@ -39,7 +39,23 @@ OFA_FUNCTION bool give_ammo(const Game& g, Player& p, int ammo, int clips) {
     return true;
 }
 
-OFA_FUNCTION bool give_weapon(const WorldBase& w, Player& p, int weapon, bool dropped) {
+OFA_FUNCTION int pickup_sound(int type) {
+    switch (type) {
+        case THING_SOULSPHERE: case THING_MEGASPHERE: case THING_INVULNERABILITY: case THING_BERSERK:
+        case THING_INVISIBILITY: case THING_RADIATION_SUIT: case THING_COMPUTER_MAP: case THING_LIGHT_AMPLIFICATION:
+            return SOUND_GETPOW;
+        case THING_BFG9000: case THING_CHAINGUN: case THING_CHAINSAW: case THING_ROCKET_LAUNCHER:
+        case THING_PLASMA_RIFLE: case THING_SHOTGUN: case THING_SUPER_SHOTGUN: return SOUND_WPNUP;
+        default: return SOUND_ITEMUP;
+    }
+}
+
+// Only the viewed player's pickups are heard.
+OFA_FUNCTION void start_pickup_sound(WorldBase& w, const Player& p, int sound) {
+    if (&p == &w.g.players[w.g.viewed]) start_sound_everywhere(w, sound);
+}
+
+OFA_FUNCTION bool give_weapon(WorldBase& w, Player& p, int weapon, bool dropped) {
     const int ammo = w.weapons[weapon].ammo;
     if ((w.g.cooperative || w.g.deathmatch) && w.g.deathmatch != 2 && !dropped) {
         if (p.weapon_owned[weapon]) return false;
@@ -47,6 +63,7 @@ OFA_FUNCTION bool give_weapon(const WorldBase& w, Player& p, int weapon, bool dr
         p.weapon_owned[weapon] = 1;
         give_ammo(w.g, p, ammo, w.g.deathmatch ? 5 : 2);
         p.pending_weapon = int8_t(weapon);
+        start_pickup_sound(w, p, SOUND_WPNUP);
         return false;                      // it stays for the others
     }
     const bool got_ammo = give_ammo(w.g, p, ammo, dropped ? 1 : 2);
@@ -200,6 +217,7 @@ OFA_NOINLINE void touch_special(WorldBase& w, int item, int toucher) {
     if (take_item(w, p, special.type, special.flags & MF_DROPPED, message) != TAKEN) return;
     if (message) p.message = int16_t(message);
     if (special.flags & MF_COUNTITEM) ++p.item_count;
+    start_pickup_sound(w, p, pickup_sound(special.type));
     remove_mobj(w, item);
     p.bonus_count += BONUS_FLASH;
 }

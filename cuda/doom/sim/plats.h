@@ -26,6 +26,7 @@ OFA_FUNCTION void start_plat(WorldBase& w, int line, int sector, int type, int a
             p.wait = 0;
             p.direction = PLAT_UP;
             if (type == PLAT_RAISE_TO_NEAREST_AND_CHANGE) s.special = 0;
+            start_sector_sound(w, sector, SOUND_STNMOV);
             break;
         case PLAT_PERPETUAL:
             p.speed = PLAT_SPEED;
@@ -35,6 +36,7 @@ OFA_FUNCTION void start_plat(WorldBase& w, int line, int sector, int type, int a
             if (p.high < floor) p.high = floor;
             p.wait = PLAT_WAIT;
             p.direction = next_random(w) & 1;
+            start_sector_sound(w, sector, SOUND_PSTART);
             break;
         default:
             p.speed = type == PLAT_BLAZE ? PLAT_SPEED * 8 : PLAT_SPEED * 4;
@@ -43,6 +45,7 @@ OFA_FUNCTION void start_plat(WorldBase& w, int line, int sector, int type, int a
             p.high = floor;
             p.wait = PLAT_WAIT;
             p.direction = PLAT_DOWN;
+            start_sector_sound(w, sector, SOUND_PSTART);
     }
 }
 
@@ -61,21 +64,26 @@ OFA_FUNCTION void think_plat(W& w, Mover& p) {
     if (p.stasis) return;
     if (p.direction == PLAT_UP) {
         const PlaneResult result = move_floor(w, p.sector, p.speed, p.high, p.crush, 1);
+        if (p.type == PLAT_RAISE_AND_CHANGE || p.type == PLAT_RAISE_TO_NEAREST_AND_CHANGE) start_moving_sound(w, p.sector);
         if (result == PLANE_BLOCKED && !p.crush) {
             p.count = p.wait;
             p.direction = PLAT_DOWN;
+            start_sector_sound(w, p.sector, SOUND_PSTART);
         } else if (result == PLANE_ARRIVED) {
             p.count = p.wait;
             p.direction = PLAT_WAITS;
+            start_sector_sound(w, p.sector, SOUND_PSTOP);
             if (p.type != PLAT_PERPETUAL) remove_mover(w.g, p);
         }
     } else if (p.direction == PLAT_DOWN) {
         if (move_floor(w, p.sector, p.speed, p.low, 0, -1) == PLANE_ARRIVED) {
             p.count = p.wait;
             p.direction = PLAT_WAITS;
+            start_sector_sound(w, p.sector, SOUND_PSTOP);
         }
     } else if (--p.count == 0) {
         p.direction = w.g.sectors[p.sector].floor_height == p.low ? PLAT_UP : PLAT_DOWN;
+        start_sector_sound(w, p.sector, SOUND_PSTART);
     }
 }
 

@@ -63,7 +63,9 @@ OFA_FUNCTION void use_lines(W& w, int index) {
     walk_path(w, m.x, m.y, x2, y2, PATH_LINES, [&](const Intercept& in) {
         if (!w.g.lines[in.line].special) {
             find_opening(w, in.line);
-            return w.g.clip.open_range > 0;
+            const bool open = w.g.clip.open_range > 0;
+            if (!open) start_sound(w, index, SOUND_NOWAY);
+            return open;
         }
         use_special_line(w, in.line, side_of_line(w, m.x, m.y, w.lines[in.line]), index);
         return false;

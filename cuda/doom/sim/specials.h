@@ -35,6 +35,13 @@ OFA_FUNCTION int16_t& side_texture(Side& side, ButtonPlace place) {
     return place == BUTTON_TOP ? side.top : place == BUTTON_MIDDLE ? side.middle : side.bottom;
 }
 
+// A switch is heard from where the first button of the list is, and everywhere when that one is free.
+OFA_FUNCTION void start_switch_sound(WorldBase& w) {
+    const Button& first = w.g.buttons[0];
+    if (first.timer) start_sector_sound(w, w.lines[first.line].sector[0], SOUND_SWTCHN);
+    else start_sound_everywhere(w, SOUND_SWTCHN);
+}
+
 // Flips the first switch texture found on the front of the line; one that can be used again flips back later.
 OFA_FUNCTION void flip_switch(WorldBase& w, int line, bool again) {
     Game& g = w.g;
@@ -47,6 +54,7 @@ OFA_FUNCTION void flip_switch(WorldBase& w, int line, bool again) {
         const int16_t to = i & 1 ? pairs[i / 2].off : pairs[i / 2].on;
         for (int place = BUTTON_TOP; place <= BUTTON_BOTTOM; ++place) {
             if (shown[place] != from) continue;
+            start_switch_sound(w);
             side_texture(side, ButtonPlace(place)) = to;
             if (again) start_button(g, line, ButtonPlace(place), from);
             return;
@@ -58,6 +66,7 @@ OFA_FUNCTION void tick_buttons(WorldBase& w) {
     for (Button& b : w.g.buttons) {
         if (!b.timer || --b.timer) continue;
         side_texture(w.g.sides[w.lines[b.line].side[0]], b.place) = b.texture;
+        start_sound_at(w, 0, 0, SOUND_SWTCHN);
         b = {};
     }
 }
@@ -139,6 +148,7 @@ OFA_FUNCTION bool use_special_line(WorldBase& w, int line, int side, int user) {
             if (m.player == NONE) return true;
             if (!has_key(g.players[m.player], s.key)) {
                 g.players[m.player].message = int16_t(MESSAGE_NEED_KEY_OBJECT + s.key - 1);
+                start_sound_everywhere(w, SOUND_OOF);
                 return true;
             }
         }

@@ -24,9 +24,9 @@ OFA_NOINLINE bool teleport(W& w, int line, int side, int index) {
             if (!teleport_move(w, index, exit.x, exit.y)) return false;
             m.z = m.floorz;
             if (m.player != NONE) g.players[m.player].view_z = m.z + g.players[m.player].view_height;
-            spawn_mobj(w, old_x, old_y, old_z, THING_TELEPORT_FOG);
-            spawn_mobj(w, exit.x + 20 * cosine_of(w, exit.angle), exit.y + 20 * sine_of(w, exit.angle), m.z,
-                       THING_TELEPORT_FOG);
+            start_sound(w, spawn_mobj(w, old_x, old_y, old_z, THING_TELEPORT_FOG), SOUND_TELEPT);
+            const Fixed ahead_x = exit.x + 20 * cosine_of(w, exit.angle), ahead_y = exit.y + 20 * sine_of(w, exit.angle);
+            start_sound(w, spawn_mobj(w, ahead_x, ahead_y, m.z, THING_TELEPORT_FOG), SOUND_TELEPT);
             if (m.player != NONE) m.reactiontime = TELEPORT_FREEZE_TICS;
             m.angle = exit.angle;
             m.momx = m.momy = m.momz = 0;

@@ -43,6 +43,7 @@ OFA_FUNCTION void set_flash(WorldBase& w, Player& p, int state) {
 // State in which the weapon that is wanted comes up from below the screen.
 OFA_FUNCTION int bring_up_weapon(WorldBase& w, Player& p) {
     if (p.pending_weapon == WEAPON_NO_CHANGE) p.pending_weapon = p.ready_weapon;
+    if (p.pending_weapon == WEAPON_CHAINSAW) start_sound(w, p.mobj, SOUND_SAWUP);
     const int state = w.weapons[p.pending_weapon].up_state;
     p.pending_weapon = WEAPON_NO_CHANGE;
     p.sprites[HAND].sy = WEAPON_BOTTOM;

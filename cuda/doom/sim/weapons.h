@@ -21,6 +21,7 @@ OFA_FUNCTION int weapon_ready(W& w, Player& p) {
     Mobj& body = w.g.mobjs[p.mobj];
     WeaponSprite& sprite = p.sprites[HAND];
     if (body.state == STATE_PLAY_ATK1 || body.state == STATE_PLAY_ATK2) set_state(w, p.mobj, STATE_PLAY);
+    if (p.ready_weapon == WEAPON_CHAINSAW && sprite.state == STATE_SAW) start_sound(w, p.mobj, SOUND_SAWIDL);
     if (p.pending_weapon != WEAPON_NO_CHANGE || p.health == 0) return w.weapons[p.ready_weapon].down_state;
     if (p.command.buttons & BUTTON_FIRE) {
         const bool single = p.ready_weapon == WEAPON_ROCKETS || p.ready_weapon == WEAPON_BFG;
@@ -86,6 +87,7 @@ OFA_FUNCTION void begin_gun_shot(W& w, Player& p, int ammo, int flash) {
 
 template <class W>
 OFA_FUNCTION void fire_pistol(W& w, Player& p) {
+    start_sound(w, p.mobj, SOUND_PISTOL);
     begin_gun_shot(w, p, 1, 0);
     const Fixed slope = bullet_slope(w, p.mobj);
     fire_bullet(w, p.mobj, slope, p.refire == 0);
@@ -93,6 +95,7 @@ OFA_FUNCTION void fire_pistol(W& w, Player& p) {
 
 template <class W>
 OFA_FUNCTION void fire_shotgun(W& w, Player& p) {
+    start_sound(w, p.mobj, SOUND_SHOTGN);
     begin_gun_shot(w, p, 1, 0);
     const Fixed slope = bullet_slope(w, p.mobj);
     for (int i = 0; i < 7; ++i) fire_bullet(w, p.mobj, slope, false);
@@ -100,6 +103,7 @@ OFA_FUNCTION void fire_shotgun(W& w, Player& p) {
 
 template <class W>
 OFA_FUNCTION void fire_super_shotgun(W& w, Player& p) {
+    start_sound(w, p.mobj, SOUND_DSHTGN);
     begin_gun_shot(w, p, 2, 0);
     const Fixed slope = bullet_slope(w, p.mobj);
     for (int i = 0; i < 20; ++i) {
@@ -111,6 +115,7 @@ OFA_FUNCTION void fire_super_shotgun(W& w, Player& p) {
 
 template <class W>
 OFA_FUNCTION void fire_chaingun(W& w, Player& p) {
+    start_sound(w, p.mobj, SOUND_PISTOL);
     if (p.ammo[AMMO_BULLETS] == 0) return;
     begin_gun_shot(w, p, 1, p.sprites[HAND].state - w.weapons[WEAPON_CHAINGUN].attack_state);
     const Fixed slope = bullet_slope(w, p.mobj);
@@ -126,6 +131,7 @@ OFA_FUNCTION void punch(W& w, Player& p) {
     const Fixed slope = aim(w, p.mobj, angle, MELEE_RANGE);
     shoot(w, p.mobj, angle, MELEE_RANGE, slope, damage);
     if (w.g.clip.line_target == NONE) return;
+    start_sound(w, p.mobj, SOUND_PUNCH);
     const Mobj& hit = w.g.mobjs[w.g.clip.line_target];
     body.angle = angle_to(w, body.x, body.y, hit.x, hit.y);
 }
@@ -138,6 +144,7 @@ OFA_FUNCTION void saw(W& w, Player& p) {
     const Fixed range = MELEE_RANGE + 1;  // one more than a punch, so that puffs are drawn
     const Fixed slope = aim(w, p.mobj, angle, range);
     shoot(w, p.mobj, angle, range, slope, damage);
+    start_sound(w, p.mobj, w.g.clip.line_target == NONE ? SOUND_SAWFUL : SOUND_SAWHIT);
     if (w.g.clip.line_target == NONE) return;
     const Mobj& hit = w.g.mobjs[w.g.clip.line_target];
     angle = angle_to(w, body.x, body.y, hit.x, hit.y);
@@ -155,7 +162,12 @@ OFA_FUNCTION int weapon_action(W& w, Player& p, int action) {
         case ACTION_WEAPON_READY: return weapon_ready(w, p);
         case ACTION_LOWER: return lower_weapon(w, p);
         case ACTION_RAISE: return raise_weapon(w, p);
+        case ACTION_OPEN_SHOTGUN2: start_sound(w, p.mobj, SOUND_DBOPN); break;
+        case ACTION_LOAD_SHOTGUN2: start_sound(w, p.mobj, SOUND_DBLOAD); break;
+        case ACTION_BFGSOUND: start_sound(w, p.mobj, SOUND_BFG); break;
         case ACTION_CLOSE_SHOTGUN2:
+            start_sound(w, p.mobj, SOUND_DBCLS);
+            return fire_again(w, p);
         case ACTION_RE_FIRE: return fire_again(w, p);
         case ACTION_CHECK_RELOAD: return check_ammo(w, p) ? KEEP_STATE : w.weapons[p.ready_weapon].down_state;
         case ACTION_PUNCH: punch(w, p); break;

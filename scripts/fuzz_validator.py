@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Puts mutants of small programs to the validator and to an independent oracle, and prints a table.
+
+    scripts/fuzz_validator.py                             10,000 mutants of all classes and targets
+    scripts/fuzz_validator.py --mutants 500 --seed 7      other ones
+    scripts/fuzz_validator.py --target sm90 --only "wrong lane" --verbose
+
+A class counts if the oracle shows 90 % of its mutants wrong. Ends with 1 if the validator accepts a mutant that the
+oracle shows wrong, or if a class does not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.program.mutants import CLASSES
+from tests.program.trials import Score, try_mutants
+
+SECONDS_BETWEEN_REPORTS = 5
+
+
+class Progress:
+    """Says on stderr how far it is and how long it will still take."""
+
+    def __init__(self, total: int) -> None:
+        self._total, self._done = total, 0
+        self._started = self._said = time.monotonic()
+
+    def __call__(self) -> None:
+        self._done += 1
+        now = time.monotonic()
+        if now - self._said > SECONDS_BETWEEN_REPORTS:
+            self._said = now
+            left = (now - self._started) / self._done * (self._total - self._done)
+            print(f"{self._done} of {self._total} mutants, {left:.0f} s left", file=sys.stderr, flush=True)
+
+
+def print_score(score: Score, verbose: bool) -> None:
+    mark = "" if score.counts else "  does not count"
+    print(f"{score.target:5} {score.name:30} {score.made:6} {score.shown:6} {score.accepted:9} "
+          f"{len(score.wrongly_accepted):9} {len(score.not_shown):9}{mark}", flush=True)
+    for line in score.wrongly_accepted:
+        print(f"      ACCEPTED: {line}")
+    if verbose:
+        print(f"      refused by: {', '.join(f'{check} {n}' for check, n in score.checks.most_common())}")
+        for line in score.not_shown:
+            print(f"      not shown: {line}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mutants", type=int, default=10_000, help="in all; divided evenly among the classes")
+    parser.add_argument("--seed", type=int, default=0, help="number of the first mutant of each class")
+    parser.add_argument("--target", choices=("host", "sm90"), help="only the programs of this target")
+    parser.add_argument("--only", choices=CLASSES, metavar="CLASS", help="only this class")
+    parser.add_argument("--verbose", action="store_true", help="print what refused and what was not shown wrong")
+    options = parser.parse_args()
+    chosen = [(name, target) for name, known in CLASSES.items() for target in known.targets
+              if options.target in (None, target) and options.only in (None, name)]
+    if not chosen:
+        parser.error(f"the programs of {options.target} have no mutants of class {options.only!r}")
+    each = max(1, options.mutants // len(chosen))
+    progress = Progress(each * len(chosen))
+    print(f"{'':5} {'class':30} {'made':>6} {'wrong':>6} {'accepted':>9} {'both':>9} {'refused,':>9}")
+    print(f"{'':5} {'':30} {'':6} {'':6} {'':9} {'':9} {'not shown':>9}")
+    scores = []
+    for name, target in chosen:
+        scores.append(try_mutants(name, target, range(options.seed, options.seed + each), progress))
+        print_score(scores[-1], options.verbose)
+    wrongly_accepted = sum(len(score.wrongly_accepted) for score in scores)
+    print(f"{sum(score.made for score in scores)} mutants, {sum(score.shown for score in scores)} shown wrong, "
+          f"{wrongly_accepted} of them accepted; {sum(len(score.not_shown) for score in scores)} refused and not shown")
+    return 1 if wrongly_accepted or not all(score.counts for score in scores) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

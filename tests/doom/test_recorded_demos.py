@@ -1,0 +1,63 @@
+"""What a scripted player does is a demo: it replays to the identical trace, whatever draws it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ofa_tui.cli import main
+from ofa_tui.doom import library, packer, search, trace
+from ofa_tui.doom.lmp import Demo
+from ofa_tui.doom.players import BEHAVIOURS
+from ofa_tui.doom.wad import WadError
+
+TICS = 3000
+PLACES = {"freedoom1.wad": ("E1M2", "E2M1", "E3M3"), "freedoom2.wad": ("MAP02", "MAP11", "MAP15")}
+SCRIPTED = [name for name in BEHAVIOURS if name != "manual"]
+
+
+def wad_for(name: str) -> packer.PackedWad:
+    try:
+        return packer.load(search.choose(search.search(name)))
+    except WadError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize(("number", "behaviour"), list(enumerate(SCRIPTED)))
+def test_replays_to_the_identical_trace(number: int, behaviour: str, tmp_path: Path) -> None:
+    name = list(PLACES)[number % 2]
+    wad = wad_for(name)
+    episode, map_ = wad.episode_and_map(PLACES[name][number // 2 % 3])
+    start = {"episode": episode, "map": map_, "skill": number % 5}
+    game = library.TracedGame(wad.blob, behaviour=BEHAVIOURS.index(behaviour), seed=number, **start)
+    commands, rows, loads = game.play_scripted(TICS)
+    demo = Demo(commands, **start)
+    recorded = trace.trace_of(demo, trace.Played(rows, loads, {}), wad.sha256)
+    file = tmp_path / "run.lmp"
+    file.write_bytes(demo.encode())
+    for lanes in ("serial", "reversed", "8"):
+        saved = tmp_path / f"{lanes}.npz"
+        assert main(["doom", "demo", str(file), "--wad", wad.path, "--lanes", lanes, "--trace", str(saved)]) == 0
+        replayed = trace.load_trace(saved)
+        assert set(replayed) == set(recorded)
+        assert not trace.compare(recorded, replayed), lanes
+
+
+def test_a_game_after_a_game_replays_like_the_first() -> None:
+    """Behind the last level a new game begins in the same state struct: nothing of the old one may be left in it."""
+    wad = wad_for("freedoom2.wad")
+    start = {"episode": 1, "map": 1, "skill": 2}
+    fresh, used = library.Game(wad.blob), library.Game(wad.blob)
+    fresh.start(**start, seed=1)
+    commands = fresh.play(1000)
+    used.start(episode=1, map=30, skill=2, seed=9)
+    used.play(500)
+    used.begin_again(1, 1)
+    everyone = np.zeros((len(commands), library.MAX_PLAYERS), library.COMMAND)
+    everyone[:, 0] = commands
+    for row in everyone:
+        used.tic(row)
+    again, once = used.row(), fresh.row()
+    assert all(np.array_equal(again[name], once[name]) for name in library.ROW.names or () if name != "_pad")
