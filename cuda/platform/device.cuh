@@ -1,4 +1,4 @@
-// An NVIDIA GPU: a block is 384 threads of one CTA, one CTA per SM.
+// An NVIDIA GPU: a block is 256 threads of one CTA, one CTA per SM.
 #pragma once
 
 #include <math.h>
@@ -17,7 +17,13 @@
 
 namespace ofa {
 
+// Threads that run bodies. On Hopper a warpgroup before them claims tasks and moves data.
 constexpr int BLOCK_THREADS = 256;
+#if defined(OFA_SM90)
+constexpr int FIRST_THREAD = 128;
+#else
+constexpr int FIRST_THREAD = 0;
+#endif
 
 // One object per CTA, in its shared memory.
 class Block {
@@ -30,9 +36,9 @@ public:
     }
 
     __device__ uint32_t sm() const { return sm_; }
-    __device__ int thread() const { return int(threadIdx.x) - 128; }
+    __device__ int thread() const { return int(threadIdx.x) - FIRST_THREAD; }
     __device__ int threads() const { return BLOCK_THREADS; }
-    __device__ bool leader() const { return threadIdx.x == 128; }
+    __device__ bool leader() const { return threadIdx.x == FIRST_THREAD; }
     __device__ void sync() { asm volatile("bar.sync 1, 256;" ::: "memory"); }
 
     template <class F>
