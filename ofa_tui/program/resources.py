@@ -3,10 +3,10 @@
 Shared memory in bytes, on targets that limit it; matrices count with two bytes an element, whatever they are stored in:
 
 - products: 4 stages of 64 columns of both factors, staging for the outputs of two warpgroups, barriers
-  (hopper-gemm-facts.md, section 2: 231,424 bytes for 128 x 256)
+  (docs/h200.md: 231,424 bytes for 128 x 256)
 - attention: keys and values of the whole sequence, and tiles of 128 rows of the queries and, backward, of the outputs
   and their gradients
-- streamed decoding: a ring of 4 slots of 48 KiB (decode-facts.md, section 3), and what the task has read of its message
+- streamed decoding: a ring of 4 slots of 48 KiB (docs/h200.md), and what the task has read of its message
   in f4
 - all others reduce rows in registers
 
