@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from ofa_tui import abi
-from ofa_tui.engine import limits, windows
+from ofa_tui.engine import cuda_maps, limits, windows
 from ofa_tui.engine.arena import ALIGNMENT, PAGE, Arena
 from ofa_tui.engine.config import RunConfig, deadline_s
 from ofa_tui.engine.layouts import from_bf16, to_bf16, to_stream
@@ -131,6 +131,7 @@ class RunMemory:
         arena.reserve("control", abi.CONTROL, 1)
         arena.reserve("prompts", np.int32, abi.PROMPT_SLOTS, config.model.context)
         arena.reserve("telemetry", abi.TELEMETRY, 1)
+        arena.reserve("telemetry_after", abi.TELEMETRY, 1)  # a copy that a GPU's engine makes after all others
         arena.reserve("serve", abi.SERVE_STATE, 1)
         arena.reserve("queues", abi.QUEUE, len(abi.ROLES))
         arena.reserve("roles", np.uint32, abi.MAX_SMS)
@@ -152,6 +153,7 @@ class RunMemory:
         games = config.games
         arena.reserve("launch", abi.LAUNCH, 1)
         arena.reserve("operands", abi.OPERAND, len(programs.views))
+        arena.reserve("tensor_maps", np.uint8, cuda_maps.first_maps(programs)[1], cuda_maps.MAP_BYTES)
         for name in abi.PROGRAMS:
             arena.reserve(f"tasks/{name}", abi.TASK, len(programs.programs[name].tasks))
         arena.reserve("train_tokens", np.int32, len(config.train_tokens))
@@ -194,13 +196,14 @@ class RunMemory:
 
     def _fill_operands(self) -> None:
         operands = self["operands"]
+        maps = cuda_maps.first_maps(self.programs)[0]
         for index, view in enumerate(self.programs.views):
             buffer = self.programs.buffers[view.buffer]
             rows, cols = buffer.shape
             row = operands[index]
             row["copy_bytes"] = rows * cols * np.dtype(DTYPES[buffer.dtype]).itemsize
             row["pitch"], row["rows"], row["cols"] = cols, rows, cols
-            row["tensor_map"] = abi.NONE_U32
+            row["tensor_map"] = maps.get(index, abi.NONE_U32)
             row["copies"], row["rotation"] = buffer.copies, view.rotation
             row["dtype"], row["layout"] = abi.DTYPES.index(buffer.dtype), abi.LAYOUTS.index(buffer.layout)
             row["generation"], row["generations"] = view.generation, buffer.generations
