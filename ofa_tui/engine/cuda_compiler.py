@@ -16,7 +16,6 @@ from ofa_tui import abi_header, locations
 from ofa_tui.engine import compiler
 from ofa_tui.errors import OfaError
 
-SOURCE = '#include "megakernel.cu"\n'
 CUBIN, REPORT = "megakernel.cubin", "report.txt"
 NVCC_PLACES = ("/usr/local/cuda/bin/nvcc",)
 
@@ -34,6 +33,12 @@ class Variant:
     """The only one it runs on; None for any."""
     flops: float
     """Operations a second that it does at the very least, from which the deadline of a wait follows."""
+    source: str = "megakernel.cu"
+
+    @property
+    def text(self) -> str:
+        """What the compiler is given."""
+        return f'#include "{self.source}"\n'
 
 
 VARIANTS = {
@@ -44,6 +49,8 @@ VARIANTS = {
     )
 }
 """By the target of the programs."""
+DEMOS = Variant("demos", "", (), 256, None, 0.0, source="doom/gpu/demos.cu")
+"""Not the kernel: plays Doom demos (ofa_tui/doom/gpu_demos.py)."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,8 @@ class Cubin:
 
 def nvcc_options(variant: Variant) -> list[str]:
     """The options that decide the code, beside architecture and include folders."""
-    return ["-std=c++20", "-O3", "--expt-relaxed-constexpr", "-Xptxas", "-v", *(f"-D{name}" for name in variant.defines)]
+    defines = [f"-D{name}" for name in variant.defines]
+    return ["-std=c++20", "-O3", "--expt-relaxed-constexpr", "-Xptxas", "-v", *defines]
 
 
 def nvcc_arguments(
@@ -101,7 +109,7 @@ def nvcc_version(nvcc: str) -> str:
 def cache_key(variant: Variant, architecture: str, version: str, sources: Path) -> str:
     """Hash of all that decides the code: sources, options, architecture, compiler."""
     digest = hashlib.sha256()
-    for part in (*nvcc_options(variant), architecture, version, SOURCE):
+    for part in (*nvcc_options(variant), architecture, version, variant.text):
         digest.update(part.encode() + b"\0")
     for name, text in sorted(abi_header.headers().items()):
         digest.update(f"{name}\0{text}\0".encode())
@@ -146,7 +154,7 @@ def _compile_in_subprocess(
     nvcc: str, variant: Variant, architecture: str, include: list[Path], work: Path,
     on_progress: compiler.OnProgress | None,
 ) -> tuple[bytes, str]:
-    (work / "kernel.cu").write_text(SOURCE)
+    (work / "kernel.cu").write_text(variant.text)
     arguments = nvcc_arguments(nvcc, variant, architecture, include, "kernel.cu", CUBIN)
     report = compiler.run_compiler(arguments, work, on_progress)
     return (work / CUBIN).read_bytes(), report
@@ -162,7 +170,7 @@ def _compile_through_pycuda(
         warnings.simplefilter("always")
         try:
             code = pycuda_compile(
-                SOURCE, nvcc=nvcc, options=nvcc_options(variant), no_extern_c=True, arch=f"sm_{architecture}",
+                variant.text, nvcc=nvcc, options=nvcc_options(variant), no_extern_c=True, arch=f"sm_{architecture}",
                 cache_dir=False, include_dirs=[str(folder) for folder in include],
             )
         except Exception as error:  # pycuda.driver.CompileError, whose module needs a driver to be imported

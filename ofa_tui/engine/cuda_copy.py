@@ -9,8 +9,6 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 
-import numpy as np
-
 from ofa_tui import abi
 from ofa_tui.engine.cuda_device import Gpu
 from ofa_tui.engine.memory import RunMemory

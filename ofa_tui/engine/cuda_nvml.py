@@ -9,7 +9,7 @@ SMALL = 64 << 20
 """Bytes that a process must hold to count."""
 
 
-def _load() -> Any | None:
+def _load() -> Any:
     """The module of nvidia-ml-py, started; None without it or its library."""
     with contextlib.suppress(Exception):  # its errors are of many kinds, and none matters here
         import pynvml
