@@ -33,7 +33,7 @@ from ofa_tui.engine import cuda_compiler, cuda_doctor
 from ofa_tui.engine.config import DoomConfig, RunConfig
 from ofa_tui.engine.cuda import CudaEngine, open_engine
 from ofa_tui.engine.cuda_compiler import DEMOS, VARIANTS, Cubin
-from ofa_tui.engine.cuda_device import Gpu, load_driver
+from ofa_tui.engine.cuda_device import open_gpu
 from ofa_tui.engine.cuda_library import DriverLibrary
 from ofa_tui.engine.host import HostEngine
 from ofa_tui.engine.protocol import Event, Snapshot
@@ -306,7 +306,7 @@ def part_demos(options: Options) -> Result:
     blobs = {sha: packer.load(path).blob for sha, path in wads.items() if sha in hashes.values()}
     names = [name for name in names if hashes[name] in blobs]
     demos = [(read_demo(options.golden / f"{name}.lmp"), blobs[hashes[name]]) for name in names]
-    gpu = Gpu(load_driver(), DriverLibrary().gpus()[0])
+    gpu = open_gpu()
     began = time.monotonic()
     played = gpu_demos.play_demos(
         gpu, read_cubin(options.demos_cubin, DEMOS), demos,

@@ -14,7 +14,7 @@ from ofa_tui.engine import cuda_maps, cuda_nvml
 from ofa_tui.engine.config import RunConfig
 from ofa_tui.engine.cuda_compiler import Cubin, Variant
 from ofa_tui.engine.cuda_copy import SharedCopy
-from ofa_tui.engine.cuda_device import Gpu, GpuLost, load_driver
+from ofa_tui.engine.cuda_device import Gpu, GpuLost, open_gpu
 from ofa_tui.engine.cuda_library import DriverLibrary
 from ofa_tui.engine.library import check_layout
 from ofa_tui.engine.memory import RunMemory, model_of_launch
@@ -294,7 +294,4 @@ def _dynamic_shared(gpu: Gpu, facts: KernelFacts) -> int:
 def open_engine(programs: ProgramSet, config: RunConfig, cubin: Cubin, notes: tuple[str, ...] = (),
                 index: int = 0) -> CudaEngine:
     """An engine on GPU `index` through PyCUDA. Raises OfaError."""
-    gpus = DriverLibrary().gpus()
-    if index >= len(gpus):
-        raise OfaError("no NVIDIA GPU was found here; use --backend host")
-    return CudaEngine(programs, config, cubin, Gpu(load_driver(), gpus[index]), notes)
+    return CudaEngine(programs, config, cubin, open_gpu(index), notes)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ofa_tui.engine.cuda_library import GpuFacts
+from ofa_tui.engine.cuda_library import DriverLibrary, GpuFacts
 from ofa_tui.errors import OfaError
 
 NON_BLOCKING = 1
@@ -47,16 +47,17 @@ def load_driver() -> ModuleType:
 class Gpu:
     """A GPU with a context, and the streams a run needs. `driver` is pycuda.driver, or what behaves like it."""
 
-    def __init__(self, driver: Any, facts: GpuFacts) -> None:
+    def __init__(self, driver: Any, facts: GpuFacts, library: DriverLibrary) -> None:
         self.facts = facts
         self._driver = driver
+        self._library = library
         try:
             self._context = driver.Device(facts.index).make_context()
         except driver.Error as error:
             raise OfaError(f"no context can be made on {facts.name} ({error}); another process may hold all of its "
                            "memory: see ofa-tui doctor") from None
         self._allocations: list[Any] = []
-        self._registered: list[Any] = []
+        self._pinned: list[np.ndarray] = []
         self._functions: list[Any] = []
         try:
             self.kernel_stream, self.control_stream, self.copy_stream = (driver.Stream(NON_BLOCKING) for _ in range(3))
@@ -107,8 +108,13 @@ class Gpu:
         return int(allocation)
 
     def pin(self, memory: np.ndarray) -> None:
-        """Makes an array's memory one that asynchronous copies can use."""
-        self._registered.append(self._driver.register_host_memory(memory))
+        """Makes an array's memory one that asynchronous copies can use.
+
+        Past PyCUDA, whose register_host_memory fails with numpy 2.5.
+        """
+        self._library.call("cuMemHostRegister_v2", ctypes.c_void_p(memory.ctypes.data), ctypes.c_size_t(memory.nbytes),
+                           0)
+        self._pinned.append(memory)
 
     def load(self, code: bytes) -> Any:
         """The module of a cubin."""
@@ -153,18 +159,19 @@ class Gpu:
         with contextlib.suppress(self._driver.Error):
             self._context.push()
             try:
-                for registered in self._registered:
-                    _suppressed(self._driver, registered.base.unregister)
+                for memory in self._pinned:
+                    with contextlib.suppress(OfaError):
+                        self._library.call("cuMemHostUnregister", ctypes.c_void_p(memory.ctypes.data))
                 for allocation in self._allocations:
                     _suppressed(self._driver, allocation.free)
             finally:
                 self._driver.Context.pop()
-        self._registered, self._allocations, self._functions = [], [], []
+        self._pinned, self._allocations, self._functions = [], [], []
         _suppressed(self._driver, self._context.detach)
 
     def abandon(self) -> None:
         """Never gives anything back: a call that does would wait for a kernel that does not end."""
-        for held in (self._context, self._registered, self._allocations, self._functions, self.kernel_stream,
+        for held in (self._context, self._pinned, self._allocations, self._functions, self.kernel_stream,
                      self.control_stream, self.copy_stream):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))
 
@@ -172,3 +179,13 @@ class Gpu:
 def _suppressed(driver: Any, call: Any) -> None:
     with contextlib.suppress(driver.Error):
         call()
+
+
+def open_gpu(index: int = 0) -> Gpu:
+    """GPU `index` through PyCUDA. Raises OfaError."""
+    driver = load_driver()
+    library = DriverLibrary()
+    gpus = library.gpus()
+    if index >= len(gpus):
+        raise OfaError("no NVIDIA GPU was found here; use --backend host")
+    return Gpu(driver, gpus[index], library)

@@ -127,10 +127,11 @@ class FakeDriver:
         self.check()
         ctypes.memset(address, value, size)
 
-    def register_host_memory(self, array):
+    def call(self, name, *arguments):
+        """As DriverLibrary.call."""
         self.check()
-        self._pinned.append((array.ctypes.data, array.nbytes))
-        return SimpleNamespace(base=SimpleNamespace(unregister=lambda: None))
+        if name == "cuMemHostRegister_v2":
+            self._pinned.append((arguments[0].value, arguments[1].value))
 
     def module_from_buffer(self, code):
         self.check()
@@ -160,7 +161,7 @@ class FakeDriver:
 
 def fake_gpu(library: KernelLibrary, **options) -> tuple[Gpu, FakeDriver]:
     driver = FakeDriver(library, **options)
-    return Gpu(driver, FACTS), driver
+    return Gpu(driver, FACTS, driver), driver
 
 
 def fake_cubin(target: str) -> Cubin:
