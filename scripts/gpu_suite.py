@@ -38,7 +38,7 @@ from ofa_tui.engine.cuda_library import DriverLibrary
 from ofa_tui.engine.host import HostEngine
 from ofa_tui.engine.protocol import Event, Snapshot
 from ofa_tui.engine.resident import ResidentEngine
-from ofa_tui.errors import OfaError
+from ofa_tui.errors import AbortedError, OfaError
 from ofa_tui.presets import preset
 from ofa_tui.program.lowering import compile_programs
 from ofa_tui.program.ops import OPCODES
@@ -271,7 +271,9 @@ def _fault(options: Options, kind: str) -> Result:
         running.stop()
     except OfaError as error:
         print(f"stop: {error}", flush=True)
-    return {"ok": bool(message) and took < REPORT_S, "line": f"{kind} {took:.1f} s: {message.splitlines()[0][:150]}"
+    stopped = time.monotonic() - began
+    print(f"stopped after {stopped:.1f} s: {running.poll().message}", flush=True)
+    return {"ok": bool(message) and stopped < REPORT_S, "line": f"{kind} {took:.1f} s, stopped {stopped:.1f} s: {message.splitlines()[0][:130]}"
             if message else f"{kind}: no report"}
 
 
@@ -396,7 +398,7 @@ def _spawn(name: str, options: Options) -> Result:
     took = time.monotonic() - began
     if path.is_file():
         result = json.loads(path.read_text())
-        if code not in (0, 1):
+        if code not in (0, 1, AbortedError.exit_code):
             result["line"] += f" (but the process ended with {code})"
             result["ok"] = False
     else:

@@ -6,9 +6,11 @@ raise OfaError; those that show that the kernel or the context is gone raise Gpu
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import os
+import sys
 import time
 from collections.abc import Iterator
 from types import ModuleType
@@ -17,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ofa_tui.engine.cuda_library import DriverLibrary, GpuFacts
-from ofa_tui.errors import OfaError
+from ofa_tui.errors import AbortedError, OfaError
 
 NON_BLOCKING = 1
 """CU_STREAM_NON_BLOCKING: work in it does not wait for the default stream."""
@@ -26,7 +28,11 @@ PAUSE_S = 20e-6
 
 
 class GpuLost(OfaError):
-    """The driver ended the kernel, or does not answer."""
+    """The driver ended the kernel, or does not answer (`silent`)."""
+
+    def __init__(self, text: str, silent: bool = False) -> None:
+        super().__init__(text)
+        self.silent = silent
 
 
 def load_driver() -> ModuleType:
@@ -149,7 +155,7 @@ class Gpu:
         give_up = time.monotonic() + timeout_s
         while not stream.is_done():
             if time.monotonic() > give_up:
-                raise GpuLost(f"a copy was not done after {timeout_s:g} s")
+                raise GpuLost(f"a copy was not done after {timeout_s:g} s", silent=True)
             time.sleep(PAUSE_S)
 
     # --- the end --------------------------------------------------------------------------------------------------
@@ -169,11 +175,24 @@ class Gpu:
         self._pinned, self._allocations, self._functions = [], [], []
         _suppressed(self._driver, self._context.detach)
 
-    def abandon(self) -> None:
-        """Never gives anything back: a call that does would wait for a kernel that does not end."""
+    def abandon(self, resident: bool) -> None:
+        """Never gives anything back: a call that does would wait for a kernel that does not end.
+
+        With such a kernel `resident`, the driver's own clean-up at the end of this process would wait too: the
+        process then ends without it, with the exit code of an aborted run.
+        """
+        if resident:
+            atexit.register(_leave_at_once)
         for held in (self._context, self._pinned, self._allocations, self._functions, self.kernel_stream,
                      self.control_stream, self.copy_stream):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))
+
+
+def _leave_at_once() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(AbortedError.exit_code)
 
 
 def _suppressed(driver: Any, call: Any) -> None:

@@ -74,6 +74,9 @@ class ResidentEngine(ABC):
     def _wait_for_end(self, timeout_s: float) -> bool:
         """Whether the kernel left within that time."""
 
+    def _give_up(self) -> None:
+        """The kernel will never end."""
+
     @abstractmethod
     def _device_readings(self) -> dict[str, float]:
         """Snapshot.device."""
@@ -111,6 +114,7 @@ class ResidentEngine(ABC):
         if not self._wait_for_end(timeout_s):
             self._write_control("abort", 1)
             if not self._wait_for_end(max(timeout_s, 5.0)):
+                self._give_up()
                 raise OfaError("the kernel does not leave the task it is in; end the process to stop it")
 
     def weights(self) -> dict[str, np.ndarray]:
