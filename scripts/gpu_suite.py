@@ -148,7 +148,7 @@ def run_to_end(running: ResidentEngine, limit_s: float) -> list[Snapshot]:
 
 
 def part_doctor(options: Options) -> Result:
-    checks = cuda_doctor.examine()
+    checks = list(cuda_doctor.examine())
     for check in checks:
         print(check.line())
     return {"ok": all(check.ok for check in checks if check.required),
@@ -273,8 +273,9 @@ def _fault(options: Options, kind: str) -> Result:
         print(f"stop: {error}", flush=True)
     stopped = time.monotonic() - began
     print(f"stopped after {stopped:.1f} s: {running.poll().message}", flush=True)
-    return {"ok": bool(message) and stopped < REPORT_S, "line": f"{kind} {took:.1f} s, stopped {stopped:.1f} s: {message.splitlines()[0][:130]}"
-            if message else f"{kind}: no report"}
+    first = message.splitlines()[0][:130] if message else "no report"
+    return {"ok": bool(message) and stopped < REPORT_S,
+            "line": f"{kind}: reported after {took:.1f} s, stopped after {stopped:.1f} s: {first}"}
 
 
 def part_no_signal(options: Options) -> Result:

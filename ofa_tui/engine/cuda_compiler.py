@@ -7,8 +7,9 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 import warnings
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -166,17 +167,22 @@ def _compile_through_pycuda(
 ) -> tuple[bytes, str]:
     from pycuda.compiler import compile as pycuda_compile
 
-    with warnings.catch_warnings(record=True) as said:
+    def compile_it() -> bytes:
+        return pycuda_compile(
+            variant.text, nvcc=nvcc, options=nvcc_options(variant), no_extern_c=True, arch=f"sm_{architecture}",
+            cache_dir=False, include_dirs=[str(folder) for folder in include],
+        )
+
+    started = time.monotonic()
+    with warnings.catch_warnings(record=True) as said, ThreadPoolExecutor(1) as pool:
         warnings.simplefilter("always")
+        compiling = pool.submit(compile_it)
+        while not wait([compiling], 0.25).done:
+            if on_progress:
+                on_progress(time.monotonic() - started)
         try:
-            code = pycuda_compile(
-                variant.text, nvcc=nvcc, options=nvcc_options(variant), no_extern_c=True, arch=f"sm_{architecture}",
-                cache_dir=False, include_dirs=[str(folder) for folder in include],
-            )
+            code = compiling.result()
         except Exception as error:  # pycuda.driver.CompileError, whose module needs a driver to be imported
             first = next((line for line in str(error).splitlines() if "error" in line.lower()), str(error))
             raise OfaError(f"nvcc cannot compile the kernel: {first}") from error
     return code, "\n".join(str(warning.message) for warning in said)
-
-
-OnCompile = Callable[[Variant, str, compiler.OnProgress | None], Cubin]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -36,18 +36,20 @@ class Check:
         return f"{mark:7} {self.name:13} {self.detail}" + (f"; {self.remedy}" if self.remedy and not self.ok else "")
 
 
-def examine(index: int = 0, library: Callable[[], DriverLibrary] = DriverLibrary) -> list[Check]:
+def examine(index: int = 0, library: Callable[[], DriverLibrary] | None = None) -> Iterator[Check]:
     """Everything, in the order in which it is needed."""
     try:
-        driver = library()
+        driver = (library or DriverLibrary)()
         version, gpus = driver.version(), driver.gpus()
     except OfaError as error:
-        return [Check("driver", False, str(error), "install NVIDIA's driver, version 570 or newer"), *_tools()]
-    checks = [_driver(version), _gpu(gpus, index)]
-    if index < len(gpus):
-        monitor = cuda_nvml.Monitor(index)
-        checks += [_architecture(gpus[index]), *_memory(monitor)]
-    return [*checks, *_tools()]
+        yield Check("driver", False, str(error), "install NVIDIA's driver, version 570 or newer")
+    else:
+        yield _driver(version)
+        yield _gpu(gpus, index)
+        if index < len(gpus):
+            yield _architecture(gpus[index])
+            yield from _memory(cuda_nvml.Monitor(index))
+    yield from _tools()
 
 
 def _driver(version: tuple[int, int]) -> Check:
@@ -72,38 +74,35 @@ def _architecture(gpu: GpuFacts) -> Check:
     return Check("architecture", True, text)
 
 
-def _memory(monitor: cuda_nvml.Monitor) -> list[Check]:
+def _memory(monitor: cuda_nvml.Monitor) -> Iterator[Check]:
     found = monitor.memory()
     if found is None:
-        return [Check("readings", False, "clocks, power and other processes cannot be read",
-                      "pip install nvidia-ml-py", required=False)]
+        yield Check("readings", False, "clocks, power and other processes cannot be read", "pip install nvidia-ml-py",
+                    required=False)
+        return
     free, total = found
-    text = f"{free / 1e9:.1f} of {total / 1e9:.1f} GB free"
+    yield Check("memory", free >= min(ENOUGH_BYTES, total), f"{free / 1e9:.1f} of {total / 1e9:.1f} GB free",
+                "end other programs, or choose a smaller preset", required=False)
     others = [(pid, used) for pid, used in monitor.others() if pid != os.getpid()]
-    checks = [Check("memory", free >= min(ENOUGH_BYTES, total), text, "end other programs, or choose a smaller preset",
-                    required=False)]
     if others:
         held = ", ".join(f"process {pid} holds {used / 1e9:.1f} GB" for pid, used in others)
-        checks.append(Check("other programs", False, held, "they slow the run down", required=False))
-    return checks
+        yield Check("other programs", False, held, "they slow the run down", required=False)
 
 
-def _tools() -> list[Check]:
+def _tools() -> Iterator[Check]:
     nvcc = cuda_compiler.find_nvcc()
     version = cuda_compiler.nvcc_version(nvcc) if nvcc else ""
+    yield Check("nvcc", bool(version), f"{version} at {nvcc}" if version else "not found",
+                "install the CUDA toolkit, or set CUDA_HOME")
+    compiler = shutil.which("g++") or shutil.which("cl")
+    yield Check("C++ compiler", bool(compiler), compiler or "not found", "nvcc needs one: install g++")
     pycuda = find_spec("pycuda") is not None
-    return [
-        Check("nvcc", bool(version), f"{version} at {nvcc}" if version else "not found",
-              "install the CUDA toolkit, or set CUDA_HOME"),
-        Check("C++ compiler", bool(shutil.which("g++") or shutil.which("cl")),
-              "found" if shutil.which("g++") else "not found", "nvcc needs one: install g++"),
-        Check("PyCUDA", pycuda, "installed" if pycuda else "not installed", "pip install 'ofa-tui[cuda]'"),
-    ]
+    yield Check("PyCUDA", pycuda, "installed" if pycuda else "not installed", "pip install 'ofa-tui[cuda]'")
 
 
-def missing(index: int = 0) -> str:
+def missing(index: int = 0, library: Callable[[], DriverLibrary] | None = None) -> str:
     """The first thing without which no run on the GPU is possible, and its remedy; empty where nothing is missing."""
-    for check in examine(index):
+    for check in examine(index, library):
         if check.required and not check.ok:
             return f"{check.name}: {check.detail}; {check.remedy}"
     return ""

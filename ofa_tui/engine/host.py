@@ -80,6 +80,9 @@ class HostEngine(ResidentEngine):
             self._thread.join(timeout_s)
         return not self.running
 
+    def _give_up(self) -> None:
+        """Its threads end with the process."""
+
     def _write_control(self, field: str, value: int) -> None:
         self._control[field] = value
 

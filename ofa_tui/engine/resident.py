@@ -74,6 +74,7 @@ class ResidentEngine(ABC):
     def _wait_for_end(self, timeout_s: float) -> bool:
         """Whether the kernel left within that time."""
 
+    @abstractmethod
     def _give_up(self) -> None:
         """The kernel will never end."""
 
