@@ -80,8 +80,7 @@ OFA_INLINE void multiply_tile(Pipeline& pipeline, int consumer, uint32_t blocks,
         sm90::begin_multiply();
 #pragma unroll
         for (int step = 0; step < TILE_DEPTH / 16; ++step)
-            sm90::multiply<A_MN, B_MN>(sums, a + step * sm90::K_STEP<A_MN>, b + step * sm90::K_STEP<B_MN>,
-                                       block + step != 0);
+            sm90::multiply<A_MN, B_MN>(sums, a + step * sm90::K_STEP<A_MN>, b + step * sm90::K_STEP<B_MN>);
         sm90::commit_multiply();
         if (block > 0) {
             sm90::wait_multiply<1>();
