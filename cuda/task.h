@@ -26,6 +26,7 @@ struct TaskContext {
     uint64_t iteration;  // step, sweep batch, token or tic, counted from 0
     uint64_t version;    // of the weights that are read; weights are written as version + 1
     uint64_t ticket;     // of the role's queue
+    bool ahead;          // claimed while the task before it still runs: its waits are not yet waiting of the SM
 
     OFA_INLINE int64_t row0() const { return task->tile[0]; }
     OFA_INLINE int64_t rows() const { return task->tile[1]; }

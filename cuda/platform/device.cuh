@@ -1,4 +1,5 @@
-// An NVIDIA GPU: a block is 256 threads of one CTA, one CTA per SM.
+// An NVIDIA GPU: a block is the threads of a CTA that run bodies, one CTA per SM. On Hopper they are its last two
+// warpgroups (platform/sm90_entry.cuh), in the portable kernel all (platform/device_entry.cuh).
 #pragma once
 
 #include <math.h>
@@ -17,20 +18,23 @@
 
 namespace ofa {
 
-// Threads that run bodies. On Hopper a warpgroup before them claims tasks and moves data.
 constexpr int BLOCK_THREADS = 256;
 #if defined(OFA_SM90)
 constexpr int FIRST_THREAD = 128;
 #else
 constexpr int FIRST_THREAD = 0;
 #endif
+// Random delays are for tests on virtual SMs: the word that asks for them would be read from memory at every signal.
+constexpr bool HAS_JITTER = false;
 
 // One object per CTA, in its shared memory.
 class Block {
 public:
     // By one thread, before a barrier. `scratch` holds `scratch_bytes` for every SM.
-    __device__ void open(uint32_t sm, uint8_t* scratch, uint64_t scratch_bytes) {
+    __device__ void open(uint32_t sm, uint8_t* near, uint32_t near_bytes, uint8_t* scratch, uint64_t scratch_bytes) {
         sm_ = sm;
+        near_ = near;
+        near_bytes_ = near_bytes;
         scratch_ = scratch + sm * scratch_bytes;
         scratch_bytes_ = scratch_bytes;
     }
@@ -90,6 +94,13 @@ public:
     }
     __device__ uint64_t scratch_bytes() const { return scratch_bytes_; }
 
+    // Shared memory, kept during a task only, 1024-byte aligned at offset 0.
+    template <class T>
+    OFA_INLINE T* near(uint32_t offset_bytes = 0) const {
+        return reinterpret_cast<T*>(near_ + offset_bytes);
+    }
+    __device__ uint32_t near_bytes() const { return near_bytes_; }
+
 private:
     // Strided partial results per thread, a butterfly within each warp, then the warps in order.
     template <class T, class F, class Combine>
@@ -111,7 +122,8 @@ private:
         return total;
     }
 
-    uint32_t sm_;
+    uint32_t sm_, near_bytes_;
+    uint8_t* near_;
     uint8_t* scratch_;
     uint64_t scratch_bytes_;
     // What the threads exchange.
@@ -119,16 +131,17 @@ private:
     uint64_t partial_[BLOCK_THREADS / 32];
 };
 
-// --- atomics: T is uint32_t or uint64_t. System scope where the host may be the other side; device scope for what
-// --- only blocks exchange.
+// --- atomics: T is uint32_t or uint64_t. The host is the other side of some of them, but only through copies to and
+// --- from device memory, which meet the blocks in the second-level cache: device scope reaches both. What is published
+// --- for the host is released to the whole system.
 
 template <class T>
 OFA_INLINE T load_relaxed(const T* p) {
-    return __nv_atomic_load_n(const_cast<T*>(p), __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_SYSTEM);
+    return __nv_atomic_load_n(const_cast<T*>(p), __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
 }
 template <class T>
 OFA_INLINE T load_acquire(const T* p) {
-    return __nv_atomic_load_n(const_cast<T*>(p), __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_SYSTEM);
+    return __nv_atomic_load_n(const_cast<T*>(p), __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE);
 }
 template <class T>
 OFA_INLINE T load_seq_cst(const T* p) {
@@ -136,7 +149,7 @@ OFA_INLINE T load_seq_cst(const T* p) {
 }
 template <class T>
 OFA_INLINE void store_relaxed(T* p, T value) {
-    __nv_atomic_store_n(p, value, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_SYSTEM);
+    __nv_atomic_store_n(p, value, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
 }
 template <class T>
 OFA_INLINE void store_release(T* p, T value) {

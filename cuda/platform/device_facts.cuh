@@ -23,7 +23,7 @@ extern "C" __global__ void kernel_facts(const __grid_constant__ ofa::Launch laun
     facts[2] = now_ns();
     for (int i = 0; i < OFA_LAYOUT_COUNT; ++i) facts[3 + i] = layout[i];
 #if defined(OFA_SM90)
-    facts[3 + OFA_LAYOUT_COUNT] = sizeof(Pipeline);
+    facts[3 + OFA_LAYOUT_COUNT] = SHARED_BYTES;
 #else
     facts[3 + OFA_LAYOUT_COUNT] = 0;
 #endif

@@ -15,7 +15,7 @@ OFA_INLINE void release_slot(Pipeline& pipeline, const Position<SLOTS>& at) {
 }
 
 OFA_INLINE Slot& next_slot(Pipeline& pipeline, const Position<SLOTS>& at) {
-    wait_for(&pipeline.slot_full[at.stage()], at.parity());
+    wait_for_slot(&pipeline.slot_full[at.stage()], at.parity());
     return pipeline.slots[at.stage()];
 }
 
@@ -30,45 +30,55 @@ OFA_INLINE void load_tasks(Pipeline& pipeline) {
     }
 }
 
-OFA_INLINE void claim_tasks(Pipeline& pipeline, const Launch& launch, Turn& turn) {
+// Chunks that a storer sends of a task's outputs.
+OFA_INLINE int staged_chunks(uint32_t opcode) {
+    return opcode == OPCODE_MATMUL_GELU ? 2 * CHUNKS
+           : opcode == OPCODE_MATMUL_RESIDUAL || opcode == OPCODE_MATMUL_DW_ADAMW ? 0 : CHUNKS;
+}
+
+// Who has done a part of the task, and made it visible, says so; the last one signals for the task.
+OFA_INLINE void finish_part(Slot& slot) {
+    if (sm90::subtract_one(&slot.parts) == 1) signal(slot.ctx);
+}
+
+// The next task is claimed when the one before it has been loaded, or has ended where it is no product.
+OFA_INLINE void claim_tasks(Pipeline& pipeline, const Launch& launch) {
+    Turn& turn = pipeline.turn;
     Position<SLOTS> slots;
     Position<1> claims;
     enter(turn, launch, blockIdx.x);
     for (;; slots.advance()) {
-        wait_for(&pipeline.slot_empty[slots.stage()], slots.parity() ^ 1);
+        wait_for_slot(&pipeline.slot_empty[slots.stage()], slots.parity() ^ 1);
         Slot& slot = pipeline.slots[slots.stage()];
         uint32_t next;
         do next = take_turn(turn);
         while (next == TURN_PASS);
         slot.ctx = turn.ctx;
         slot.kind = next == TURN_LEAVE ? SLOT_LEAVE : SLOT_BODY;
+        slot.parts = 1;
         if (next == TURN_RUN) {
             slot.task = *turn.ctx.task;
             if (is_product(slot.task.opcode)) slot.kind = SLOT_PRODUCT;
+            if (slot.kind == SLOT_PRODUCT && staged_chunks(slot.task.opcode) > 0) slot.parts += CONSUMERS;
         }
+        turn.ahead = slot.kind == SLOT_PRODUCT;
         sm90::arrive(&pipeline.slot_full[slots.stage()]);
         if (next == TURN_LEAVE) return;
-        wait_for(&pipeline.claim_next, claims.parity());
+        wait_for_slot(&pipeline.claim_next, claims.parity());
         claims.advance();
     }
-}
-
-// Chunks that the storers send of a task's outputs, and the operand and first column of each.
-OFA_INLINE int staged_chunks(uint32_t opcode) {
-    return opcode == OPCODE_MATMUL_GELU ? 2 * CHUNKS
-           : opcode == OPCODE_MATMUL_RESIDUAL || opcode == OPCODE_MATMUL_DW_ADAMW ? 0 : CHUNKS;
 }
 
 OFA_INLINE void store_tasks(Pipeline& pipeline, int consumer) {
     Position<SLOTS> slots;
     Position<BUFFERS> buffers;
     for (;; slots.advance()) {
-        const Slot& slot = next_slot(pipeline, slots);
+        Slot& slot = next_slot(pipeline, slots);
         if (slot.kind == SLOT_LEAVE) return;
         const Task& task = slot.task;
         const int chunks = slot.kind == SLOT_PRODUCT ? staged_chunks(task.opcode) : 0;
         const int outputs = task.opcode == OPCODE_MATMUL_GELU ? 2 : 1;
-        const int first = task.opcode == OPCODE_MATMUL_DX_GELU ? 3 : 2;
+        const int first = task.opcode == OPCODE_MATMUL_DX_GELU ? 3 : 2;  // operand
         for (int chunk = 0; chunk < chunks; ++chunk, buffers.advance()) {
             const uint32_t buffer = buffers.stage();
             wait_for(&pipeline.staged[consumer][buffer], buffers.parity());
@@ -82,18 +92,31 @@ OFA_INLINE void store_tasks(Pipeline& pipeline, int consumer) {
         if (chunks > 0) {
             sm90::wait_until_stored();
             sm90::fence_proxy_global();
-            signal(slot.ctx);
+            finish_part(slot);
         }
         release_slot(pipeline, slots);
     }
+}
+
+// What AdamW needs of a step is worked out once per step, by all consumers together.
+OFA_NOINLINE void prepare_adamw(Pipeline& pipeline, const TaskContext& ctx) {
+    if (pipeline.adamw_step == ctx.iteration) return;
+    pipeline.block.sync();
+    if (pipeline.block.leader()) {
+        pipeline.adamw = AdamW(ctx.launch->optimizer, ctx.iteration, true);
+        pipeline.adamw_step = ctx.iteration;
+    }
+    pipeline.block.sync();
 }
 
 OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STAGES>& stages,
                               Position<BUFFERS>& buffers) {
     const int consumer = int(threadIdx.x) / WARPGROUP - 1;
     const Task& task = slot.task;
-    const Place place(task, consumer);
-    float sums[128];
+    const TilePlace place(task, consumer);
+    float sums[128];  // set here, not by the first product: else they would count as alive across the call of a body
+#pragma unroll
+    for (float& sum : sums) sum = 0.0f;
     const uint32_t blocks = (product_depth(slot.ctx, task) + TILE_DEPTH - 1) / TILE_DEPTH;
     if (task.opcode == OPCODE_MATMUL_DW_ADAMW)
         multiply_tile<true, true>(pipeline, consumer, blocks, stages, sums);
@@ -102,9 +125,12 @@ OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STA
     else
         multiply_tile<false, false>(pipeline, consumer, blocks, stages, sums);
     switch (task.opcode) {
-    case OPCODE_MATMUL_DW_ADAMW:
-        update_weight(slot.ctx, task, place, sums);
+    case OPCODE_MATMUL_DW_ADAMW: {
+        AdamW adamw = pipeline.adamw;
+        if ((task.flags & ADAMW_DECAY) == 0) adamw.decay = 0.0f;
+        update_weight(adamw, slot.ctx, task, place, sums);
         break;
+    }
     case OPCODE_MATMUL_DX_GELU:
         store_through_gelu(pipeline, slot.ctx, task, consumer, place, buffers, sums);
         break;
@@ -122,13 +148,26 @@ OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STA
     }
 }
 
-OFA_INLINE void finish(Pipeline& pipeline, Block& block) {
+OFA_INLINE void begin(Pipeline& pipeline, const Slot& slot) {
+    if (slot.ctx.ahead) add_relaxed(&status_of(slot.ctx).wait_ns, now_ns() - pipeline.ended_ns);
+    begin_task(pipeline.timer, slot.ctx);
+}
+
+// After the consumers' barrier: all that they wrote is visible to the leader.
+OFA_INLINE void finish(Pipeline& pipeline) {
     volatile Places& places = pipeline.places[threadIdx.x / 32];
-    Position<SLOTS> slots{places.slots};
+    const Position<SLOTS> slots{places.slots};
     Slot& slot = pipeline.slots[slots.stage()];
-    if (block.leader()) {
-        if (slot.kind == SLOT_BODY) sm90::arrive(&pipeline.claim_next);
-        signal(slot.ctx);
+    if (pipeline.block.leader()) {
+        if (slot.kind == SLOT_PRODUCT) {
+            finish_part(slot);
+            pipeline.timer.stop(slot.ctx);
+        } else {
+            end_task(pipeline.timer, slot.ctx);
+            sm90::arrive(&pipeline.claim_next);
+        }
+        pipeline.ended_ns = now_ns();
+        store_relaxed(&status_of(slot.ctx).phase, uint32_t(PHASE_WAITING));
     }
     __syncwarp();
     if (threadIdx.x % 32 == 0) {
@@ -140,45 +179,49 @@ OFA_INLINE void finish(Pipeline& pipeline, Block& block) {
 
 // A consumer's places in the rings lie in shared memory between two tasks: what stays in registers across the call of a
 // body would be spilled, for the sums fill them.
-OFA_INLINE void consume_tasks(Pipeline& pipeline, Block& block) {
+OFA_INLINE void consume_tasks(Pipeline& pipeline) {
+    Block& block = pipeline.block;
     for (;;) {
         volatile Places& places = pipeline.places[threadIdx.x / 32];
-        Position<SLOTS> slots{places.slots};
-        Slot& slot = next_slot(pipeline, slots);
+        Slot& slot = next_slot(pipeline, Position<SLOTS>{places.slots});
         if (slot.kind == SLOT_LEAVE) return;
+        if (block.leader()) begin(pipeline, slot);
         if (slot.kind == SLOT_PRODUCT) {
+            if (slot.task.opcode == OPCODE_MATMUL_DW_ADAMW) prepare_adamw(pipeline, slot.ctx);
             Position<STAGES> stages{places.stages};
             Position<BUFFERS> buffers{places.buffers};
             multiply_task(pipeline, slot, stages, buffers);
             places.stages = stages.count;
             places.buffers = buffers.count;
         } else {
-            run_body(block, slot.ctx);
+            if (!run_body(block, slot.ctx) && block.leader()) refuse(slot.ctx);
+            sm90::fence_proxy_shared();  // the copy engine writes next where the body has been
         }
         block.sync();
-        finish(pipeline, block);
+        finish(pipeline);
     }
 }
 
 }  // namespace ofa
 
 extern "C" __global__ void __launch_bounds__(384, 1) megakernel(const __grid_constant__ ofa::Launch launch) {
-    extern __shared__ uint8_t shared[];
-    __shared__ ofa::Block block;
-    __shared__ ofa::Turn turn;
+    extern __shared__ __align__(1024) uint8_t shared[];
+    static_assert(sizeof(ofa::Pipeline) <= ofa::SHARED_BYTES);
     ofa::Pipeline& pipeline = *reinterpret_cast<ofa::Pipeline*>(shared);
     if (threadIdx.x == 0) {
+        if (ofa::sm90::shared_address(shared) % 1024 != 0) __trap();
         pipeline.open();
-        block.open(blockIdx.x, launch.scratch, launch.scratch_bytes);
+        pipeline.block.open(blockIdx.x, pipeline.a[0], sizeof pipeline.a + sizeof pipeline.b, launch.scratch,
+                            launch.scratch_bytes);
     }
     __syncthreads();
     if (threadIdx.x < 128) {
         ofa::sm90::give_up_registers_to<ofa::PRODUCER_REGISTERS>();
         if (threadIdx.x == 0) ofa::load_tasks(pipeline);
         if (threadIdx.x == 64 || threadIdx.x == 96) ofa::store_tasks(pipeline, int(threadIdx.x) / 32 - 2);
-        if (threadIdx.x == 32) ofa::claim_tasks(pipeline, launch, turn);
+        if (threadIdx.x == 32) ofa::claim_tasks(pipeline, launch);
     } else {
         ofa::sm90::take_registers_to<ofa::CONSUMER_REGISTERS>();
-        ofa::consume_tasks(pipeline, block);
+        ofa::consume_tasks(pipeline);
     }
 }

@@ -45,7 +45,7 @@ OFA_INLINE uint32_t choose_role(const Launch& launch, uint32_t sm, uint32_t role
 }
 
 // The next ticket of a block with a seat: token * tasks + task.
-OFA_FUNCTION uint64_t next_owned_ticket(const Launch& launch, uint32_t sm, const Program& program, Place& place) {
+OFA_INLINE uint64_t next_owned_ticket(const Launch& launch, uint32_t sm, const Program& program, Place& place) {
     const bool seated = has_seat(program, place) || (take_seat(launch, sm, place) && has_seat(program, place));
     return seated ? place.token * program.n_tasks + place.task++ : TICKET_NONE;
 }
@@ -81,7 +81,7 @@ OFA_INLINE bool locate_task(const Launch& launch, uint32_t sm, uint32_t role, ui
         place = {program, uint32_t(ticket % n_tasks), ticket / n_tasks};
     }
     const Task* task = launch.programs[place.program].tasks + place.task;
-    *ctx = {&launch, task, place.program, sm, place.iteration, 0, ticket};
+    *ctx = {&launch, task, place.program, sm, place.iteration, 0, ticket, false};
     return true;
 }
 

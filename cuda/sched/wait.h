@@ -33,6 +33,7 @@ OFA_INLINE bool wait_until(const TaskContext& ctx, uint32_t counter, uint64_t ex
             if (aborted(launch) || past_end(ctx)) return false;
             const uint64_t now = now_ns();
             store_relaxed(&status_of(ctx).heartbeat_ns, now);
+            if (ctx.ahead && load_relaxed(&status_of(ctx).phase) != PHASE_RUNNING) show_task(ctx, PHASE_WAITING);
             if (load_relaxed(&launch.control->pause) != 0) started_ns = now;
             if (now - checked_ns > LONGEST_GAP_NS) started_ns += now - checked_ns;
             checked_ns = now;

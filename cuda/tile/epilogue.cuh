@@ -6,34 +6,27 @@
 
 #include "ops/adamw.h"
 #include "platform/math.h"
+#include "tile/bf16.cuh"
 #include "tile/pipeline.cuh"
 
 namespace ofa {
 
 constexpr int CHUNKS = TILE_COLUMNS / CHUNK_COLUMNS, SUMS_PER_CHUNK = CHUNK_COLUMNS / 2;
 
-struct Place {
+struct TilePlace {
     int row, column;  // of the output, of the thread's first sum
     int warp, lane;   // in the warpgroup
 
-    OFA_INLINE Place(const Task& task, int consumer)
+    OFA_INLINE TilePlace(const Task& task, int consumer)
         : warp(int(threadIdx.x) % WARPGROUP / 32), lane(int(threadIdx.x) % 32) {
         row = task.tile[0] + 64 * consumer + 16 * warp + lane / 4;
         column = task.tile[2] + 2 * (lane % 4);
     }
 };
 
-OFA_INLINE uint32_t pack(float low, float high) {
-    uint32_t both;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-    return both;
-}
-OFA_INLINE float low_of(uint32_t both) { return __uint_as_float(both << 16); }
-OFA_INLINE float high_of(uint32_t both) { return __uint_as_float(both & 0xFFFF0000u); }
-
 // Stages 64 columns, of which `value(i)` is the thread's i-th of 32. The swizzle is that of the tensor map.
 template <class Value>
-OFA_INLINE void stage_chunk(Pipeline& pipeline, int consumer, const Place& place, Position<BUFFERS>& at, Value value) {
+OFA_INLINE void stage_chunk(Pipeline& pipeline, int consumer, const TilePlace& place, Position<BUFFERS>& at, Value value) {
     const uint32_t buffer = at.stage();
     wait_for(&pipeline.stored[consumer][buffer], at.parity() ^ 1);
     const int row = 16 * place.warp + place.lane % 16, half = place.lane / 16;
@@ -53,14 +46,14 @@ OFA_INLINE void stage_chunk(Pipeline& pipeline, int consumer, const Place& place
     at.advance();
 }
 
-OFA_INLINE void store_tile(Pipeline& pipeline, int consumer, const Place& place, Position<BUFFERS>& at,
+OFA_INLINE void store_tile(Pipeline& pipeline, int consumer, const TilePlace& place, Position<BUFFERS>& at,
                            const float (&sums)[128]) {
 #pragma unroll
     for (int chunk = 0; chunk < CHUNKS; ++chunk)
         stage_chunk(pipeline, consumer, place, at, [&](int i) { return sums[SUMS_PER_CHUNK * chunk + i]; });
 }
 
-OFA_INLINE void store_gelu(Pipeline& pipeline, int consumer, const Place& place, Position<BUFFERS>& at,
+OFA_INLINE void store_gelu(Pipeline& pipeline, int consumer, const TilePlace& place, Position<BUFFERS>& at,
                            const float (&sums)[128]) {
 #pragma unroll
     for (int chunk = 0; chunk < CHUNKS; ++chunk) {
@@ -70,43 +63,49 @@ OFA_INLINE void store_gelu(Pipeline& pipeline, int consumer, const Place& place,
     }
 }
 
-// An operand's element (row, column) and the distance of two rows.
+// A thread's two lines of an operand, 8 rows apart, from its first column on.
 template <class T>
 struct Lines {
-    T* first;
-    int64_t pitch;
-    int rows, columns;  // from the first element to the end of the operand
+    T* line[2];
+    int columns[2];  // to the end of the operand
 
-    OFA_INLINE Lines(const TaskContext& ctx, const Task& task, int operand, const Place& place) {
+    OFA_INLINE Lines(const TaskContext& ctx, const Task& task, int operand, const TilePlace& place) {
         const Operand& o = ctx.launch->operands[task.operands[operand]];
         const uint64_t copy = (ctx.version + o.rotation) % o.copies;
-        pitch = o.pitch;
-        rows = int(o.rows) - place.row;
-        columns = int(o.cols) - place.column;
-        first = reinterpret_cast<T*>(o.base + copy * o.copy_bytes) + place.row * pitch + place.column;
-    }
-    OFA_INLINE bool has(int half, int j) const { return 8 * half < rows && 8 * j < columns; }
-    OFA_INLINE T* at(int half, int j) const { return first + 8 * half * pitch + 8 * j; }
-};
-
-// y f4 = skip f4 + sums
-OFA_INLINE void store_with_skip(const TaskContext& ctx, const Task& task, const Place& place, const float (&sums)[128]) {
-    const Lines<float> skip(ctx, task, 2, place), y(ctx, task, 3, place);
-#pragma unroll
-    for (int j = 0; j < TILE_COLUMNS / 8; ++j)
+        line[0] = reinterpret_cast<T*>(o.base + copy * o.copy_bytes) + int64_t(place.row) * o.pitch + place.column;
+        line[1] = line[0] + 8 * int64_t(o.pitch);
 #pragma unroll
         for (int half = 0; half < 2; ++half)
-            if (y.has(half, j)) {
-                float2 value = *reinterpret_cast<const float2*>(skip.at(half, j));
-                value.x += sums[4 * j + 2 * half];
-                value.y += sums[4 * j + 2 * half + 1];
-                *reinterpret_cast<float2*>(y.at(half, j)) = value;
-            }
+            columns[half] = place.row + 8 * half < int(o.rows) ? int(o.cols) - place.column : 0;
+    }
+    OFA_INLINE bool has(int half, int j) const { return 8 * j < columns[half]; }
+    OFA_INLINE T* at(int half, int j) const { return line[half] + 8 * j; }
+};
+
+// y f4 = skip f4 + sums. The loads of a batch are on their way together.
+OFA_INLINE void store_with_skip(const TaskContext& ctx, const Task& task, const TilePlace& place, const float (&sums)[128]) {
+    constexpr int BATCH = 8;
+    const Lines<float> skip(ctx, task, 2, place), y(ctx, task, 3, place);
+#pragma unroll
+    for (int first = 0; first < TILE_COLUMNS / 8; first += BATCH) {
+        float2 values[2 * BATCH];
+#pragma unroll
+        for (int i = 0; i < 2 * BATCH; ++i)
+            values[i] = y.has(i % 2, first + i / 2)
+                            ? *reinterpret_cast<const float2*>(skip.at(i % 2, first + i / 2)) : make_float2(0, 0);
+#pragma unroll
+        for (int i = 0; i < 2 * BATCH; ++i) {
+            const int half = i % 2, j = first + i / 2;
+            if (y.has(half, j))
+                *reinterpret_cast<float2*>(y.at(half, j)) = make_float2(values[i].x + sums[4 * j + 2 * half],
+                                                                        values[i].y + sums[4 * j + 2 * half + 1]);
+        }
+    }
 }
 
 OFA_INLINE void store_through_gelu(Pipeline& pipeline, const TaskContext& ctx, const Task& task, int consumer,
-                                   const Place& place, Position<BUFFERS>& at, const float (&sums)[128]) {
-    const Lines<uint16_t> u(ctx, task, 2, place);
+                                   const TilePlace& place, Position<BUFFERS>& at, const float (&sums)[128]) {
+    const Lines<bf16> u(ctx, task, 2, place);
 #pragma unroll
     for (int chunk = 0; chunk < CHUNKS; ++chunk) {
         uint32_t inputs[SUMS_PER_CHUNK / 2];
@@ -123,7 +122,7 @@ OFA_INLINE void store_through_gelu(Pipeline& pipeline, const TaskContext& ctx, c
 }
 
 // Largest output and sum of exp(output - largest) of each row, of the outputs as they are stored: rounded to bf16.
-OFA_INLINE void store_statistics(const TaskContext& ctx, const Task& task, const Place& place,
+OFA_INLINE void store_statistics(const TaskContext& ctx, const Task& task, const TilePlace& place,
                                  const float (&sums)[128]) {
     const Operand& o = ctx.launch->operands[task.operands[3]];
     float* const statistics = reinterpret_cast<float*>(o.base);
@@ -155,36 +154,40 @@ OFA_INLINE void store_statistics(const TaskContext& ctx, const Task& task, const
 }
 
 // The sums are a gradient: AdamW on master, m and v, then the next version in both orders.
-OFA_INLINE void update_weight(const TaskContext& ctx, const Task& task, const Place& place, const float (&sums)[128]) {
-    const AdamW adamw(ctx.launch->optimizer, ctx.iteration, (task.flags & ADAMW_DECAY) != 0);
+OFA_INLINE void update_weight(const AdamW& adamw, const TaskContext& ctx, const Task& task, const TilePlace& place,
+                              const float (&sums)[128]) {
     const Lines<float> master(ctx, task, 2, place), m(ctx, task, 3, place), v(ctx, task, 4, place);
-    const Lines<uint16_t> w(ctx, task, 5, place);
+    const Lines<bf16> w(ctx, task, 5, place);
     const Operand& o = ctx.launch->operands[task.operands[6]];
     const uint64_t copy = (ctx.version + o.rotation) % o.copies;
     const int64_t block_row = place.row / 16, blocks = o.cols / 16;
-    uint16_t* const stream = reinterpret_cast<uint16_t*>(o.base + copy * o.copy_bytes) +
-                             (block_row * blocks + place.column / 16) * 256 + place.lane * 8;
+    bf16* const stream = reinterpret_cast<bf16*>(o.base + copy * o.copy_bytes) +
+                         (block_row * blocks + place.column / 16) * 256 + place.lane * 8;
 #pragma unroll
     for (int block = 0; block < TILE_COLUMNS / 16; ++block) {
-        uint32_t next[4];
+        uint32_t next[4] = {0, 0, 0, 0};
+        float2 p[4], first[4], second[4];
 #pragma unroll
         for (int part = 0; part < 4; ++part) {
             const int j = 2 * block + part / 2, half = part % 2;
-            next[part] = 0;
             if (!w.has(half, j)) continue;
-            float2 p2 = *reinterpret_cast<const float2*>(master.at(half, j));
-            float2 m2 = *reinterpret_cast<const float2*>(m.at(half, j));
-            float2 v2 = *reinterpret_cast<const float2*>(v.at(half, j));
-            p2.x = adamw.update(sums[4 * j + 2 * half], p2.x, m2.x, v2.x);
-            p2.y = adamw.update(sums[4 * j + 2 * half + 1], p2.y, m2.y, v2.y);
-            *reinterpret_cast<float2*>(master.at(half, j)) = p2;
-            *reinterpret_cast<float2*>(m.at(half, j)) = m2;
-            *reinterpret_cast<float2*>(v.at(half, j)) = v2;
-            next[part] = pack(p2.x, p2.y);
+            p[part] = *reinterpret_cast<const float2*>(master.at(half, j));
+            first[part] = *reinterpret_cast<const float2*>(m.at(half, j));
+            second[part] = *reinterpret_cast<const float2*>(v.at(half, j));
+        }
+#pragma unroll
+        for (int part = 0; part < 4; ++part) {
+            const int j = 2 * block + part / 2, half = part % 2;
+            if (!w.has(half, j)) continue;
+            p[part].x = adamw.update(sums[4 * j + 2 * half], p[part].x, first[part].x, second[part].x);
+            p[part].y = adamw.update(sums[4 * j + 2 * half + 1], p[part].y, first[part].y, second[part].y);
+            *reinterpret_cast<float2*>(master.at(half, j)) = p[part];
+            *reinterpret_cast<float2*>(m.at(half, j)) = first[part];
+            *reinterpret_cast<float2*>(v.at(half, j)) = second[part];
+            next[part] = pack(p[part].x, p[part].y);
             *reinterpret_cast<uint32_t*>(w.at(half, j)) = next[part];
         }
-        if (w.has(0, 2 * block))
-            *reinterpret_cast<uint4*>(stream + block * 256) = make_uint4(next[0], next[1], next[2], next[3]);
+        if (w.has(0, 2 * block)) store_words(stream + block * 256, make_uint4(next[0], next[1], next[2], next[3]));
     }
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "ofa_abi.h"
+#include "ops/adamw.h"
 #include "task.h"
 #include "tile/sm90.cuh"
 
@@ -18,6 +19,7 @@ constexpr int WARPGROUP = 128, CONSUMERS = 2, CONSUMER_WARPS = 8;
 constexpr int STAGES = 4, SLOTS = 2, BUFFERS = 2;
 constexpr int A_BYTES = TILE_ROWS * TILE_DEPTH * 2, B_BYTES = TILE_COLUMNS * TILE_DEPTH * 2;
 constexpr int CHUNK_COLUMNS = 64, CHUNK_BYTES = 64 * CHUNK_COLUMNS * 2;
+constexpr int SHARED_BYTES = 232448;  // a block's share on Hopper, all of it asked for at the launch
 
 // What warps have to do for a task.
 constexpr uint32_t SLOT_LEAVE = 0, SLOT_BODY = 1, SLOT_PRODUCT = 2;
@@ -26,12 +28,16 @@ struct Slot {
     TaskContext ctx;
     Task task;
     uint32_t kind;
+    uint32_t parts;  // of the task that are not done: the last one signals
 };
 
+// A consumer warp's places in the rings.
 struct Places {
     uint32_t slots, stages, buffers;
 };
 
+// The stages of the ring are also the near memory of bodies: a task is claimed after a body has ended, so that nothing
+// is on its way into them while one runs.
 struct Pipeline {
     alignas(1024) uint8_t a[STAGES][A_BYTES];
     uint8_t b[STAGES][B_BYTES];
@@ -42,7 +48,12 @@ struct Pipeline {
     sm90::Barrier staged[CONSUMERS][BUFFERS], stored[CONSUMERS][BUFFERS];
     Slot slots[SLOTS];
     Places places[12];
-    uint32_t aborted;
+    Block block;          // of the consumers
+    Turn turn;            // the claimer's
+    TaskTimer timer;      // the leader's, as what follows
+    uint64_t ended_ns;    // when the task before this one ended
+    AdamW adamw;          // of step `adamw_step`
+    uint64_t adamw_step;
 
     OFA_INLINE void open() {
         for (int i = 0; i < STAGES; ++i) {
@@ -59,7 +70,7 @@ struct Pipeline {
             sm90::open_barrier(&stored[0][i], 1);
         }
         for (Places& place : places) place = {0, 0, 0};
-        aborted = 0;
+        adamw_step = NONE_U64;
         sm90::barriers_are_open();
     }
 };
@@ -74,10 +85,21 @@ struct Position {
     OFA_INLINE void advance() { ++count; }
 };
 
-// Waits without end on purpose: whoever fills or empties a stage has a deadline of its own and fills it when that is
-// over, so that the block drains.
-OFA_INLINE void wait_for(sm90::Barrier* barrier, uint32_t parity) {
+// A slot is filled when there is work, however long that takes.
+OFA_INLINE void wait_for_slot(sm90::Barrier* barrier, uint32_t parity) {
     while (!sm90::has_passed(barrier, parity)) {
+    }
+}
+
+// Inside a task: whoever fills or empties a stage has all it needs, so that only a fault of the kernel itself or of a
+// tensor map can make this wait long. Then nothing is left but to end the launch.
+OFA_INLINE void wait_for(sm90::Barrier* barrier, uint32_t parity) {
+    constexpr uint64_t LONGEST_NS = 20000000000;
+    uint64_t started_ns = 0;
+    for (uint32_t attempt = 1; !sm90::has_passed(barrier, parity); ++attempt) {
+        if (attempt % 4096 != 0) continue;
+        if (started_ns == 0) started_ns = now_ns();
+        if (now_ns() - started_ns > LONGEST_NS) __trap();
     }
 }
 

@@ -6,7 +6,19 @@
 
 namespace ofa {
 
-// How a view is moved by the copy engine: which of its tensor maps.
+// How a view is moved by the copy engine: which of its tensor maps. Launch.tensor_maps has, for every view that is a
+// factor or a staged output of a product, MAP_USES x copies maps of 128 bytes from Operand.tensor_map on: use by use, in
+// each use copy by copy. The engine makes them of a matrix [rows, cols] with `pitch` elements a row:
+//
+//   use           dimensions, inner first      strides, bytes     box              moves
+//   MAP_A         cols, rows                   2 pitch            64 x 128         128 rows of a factor, 64 of k
+//   MAP_B         cols, rows                   2 pitch            64 x 256         256 rows of a factor, 64 of k
+//   MAP_A_BY_K    64, rows, ceil(cols / 64)    2 pitch, 128       64 x 64 x 2      64 of k, 128 columns of a factor
+//   MAP_B_BY_K    64, rows, ceil(cols / 64)    2 pitch, 128       64 x 64 x 4      64 of k, 256 columns of a factor
+//   MAP_OUT       cols, rows                   2 pitch            64 x 64          a staged chunk of an output
+//
+// All: bf16, element strides 1, no interleave, 128-byte swizzle, 128-byte promotion to the second-level cache, zeros
+// outside. Base 16-byte aligned, pitch a multiple of 8.
 constexpr uint32_t MAP_A = 0, MAP_B = 1, MAP_A_BY_K = 2, MAP_B_BY_K = 3, MAP_OUT = 4, MAP_USES = 5;
 
 OFA_INLINE const sm90::TensorMap* tensor_map(const TaskContext& ctx, const Task& task, int operand, uint32_t use) {
@@ -80,8 +92,7 @@ OFA_INLINE void multiply_tile(Pipeline& pipeline, int consumer, uint32_t blocks,
         sm90::begin_multiply();
 #pragma unroll
         for (int step = 0; step < TILE_DEPTH / 16; ++step)
-            sm90::multiply<A_MN, B_MN>(sums, a + step * sm90::K_STEP<A_MN>, b + step * sm90::K_STEP<B_MN>,
-                                       block + step != 0);
+            sm90::multiply<A_MN, B_MN>(sums, a + step * sm90::K_STEP<A_MN>, b + step * sm90::K_STEP<B_MN>);
         sm90::commit_multiply();
         if (block > 0) {
             sm90::wait_multiply<1>();

@@ -39,6 +39,14 @@ OFA_INLINE bool has_passed(Barrier* barrier, uint32_t parity) {
     return passed != 0;
 }
 
+// Subtracts 1 from a word in shared memory; what other threads did before they subtracted is seen afterwards.
+OFA_INLINE uint32_t subtract_one(uint32_t* word) {
+    uint32_t before;
+    asm volatile("atom.acq_rel.cta.shared::cta.add.u32 %0, [%1], %2;" : "=r"(before) : "r"(shared_address(word)),
+                 "r"(0xFFFFFFFFu) : "memory");
+    return before;
+}
+
 // --- proxies -----------------------------------------------------------------------------------------------------
 
 OFA_INLINE void fence_proxy_global() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
@@ -99,15 +107,14 @@ OFA_INLINE void wait_multiply() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(left) : "memory");
 }
 
-// sums += a b, or = where not `accumulate`, for 64 rows of a and 256 columns of b. Thread t of the warpgroup holds
+// sums += a b for 64 rows of a and 256 columns of b. Thread t of the warpgroup holds
 // rows 16 (t / 32) + t mod 32 / 4 (+ 8) and columns 8 j + 2 (t mod 4) + {0, 1}: sums[4 j + 2 (row half) + {0, 1}].
 #define OFA_F8(i) "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3]), "+f"(sums[i + 4]), \
                   "+f"(sums[i + 5]), "+f"(sums[i + 6]), "+f"(sums[i + 7])
 #define OFA_F32(i) OFA_F8(i), OFA_F8(i + 8), OFA_F8(i + 16), OFA_F8(i + 24)
 template <bool a_mn_major, bool b_mn_major>
-OFA_INLINE void multiply(float (&sums)[128], uint64_t a, uint64_t b, uint32_t accumulate) {
+OFA_INLINE void multiply(float (&sums)[128], uint64_t a, uint64_t b) {
     asm volatile(
-        "{ .reg .pred p; setp.ne.b32 p, %130, 0;\n"
         "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 "
         "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
         "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
@@ -117,9 +124,9 @@ OFA_INLINE void multiply(float (&sums)[128], uint64_t a, uint64_t b, uint32_t ac
         "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
         "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
         "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, "
-        "%128, %129, p, 1, 1, %131, %132; }\n"
+        "%128, %129, 1, 1, 1, %130, %131;\n"
         : OFA_F32(0), OFA_F32(32), OFA_F32(64), OFA_F32(96)
-        : "l"(a), "l"(b), "r"(accumulate), "n"(int(a_mn_major)), "n"(int(b_mn_major)));
+        : "l"(a), "l"(b), "n"(int(a_mn_major)), "n"(int(b_mn_major)));
 }
 #undef OFA_F32
 #undef OFA_F8

@@ -35,7 +35,7 @@ USES: dict[str, dict[int, int]] = {
 }
 """Of each product, which operand is moved how."""
 
-BFLOAT16, NO_INTERLEAVE, SWIZZLE_128B, PROMOTE_256B, ZEROS_OUTSIDE = 9, 0, 3, 3, 0
+BFLOAT16, NO_INTERLEAVE, SWIZZLE_128B, PROMOTE_128B, ZEROS_OUTSIDE = 9, 0, 3, 2, 0
 """Values of the driver's CUtensorMap enumerations."""
 
 
@@ -96,7 +96,7 @@ def encode(library: DriverLibrary, address: int, shape: MapShape) -> np.ndarray:
         ctypes.c_void_p(address), (ctypes.c_uint64 * rank)(*shape.extents),
         (ctypes.c_uint64 * (rank - 1))(*shape.strides), (ctypes.c_uint32 * rank)(*shape.box),
         (ctypes.c_uint32 * rank)(*[1] * rank), ctypes.c_int(NO_INTERLEAVE), ctypes.c_int(SWIZZLE_128B),
-        ctypes.c_int(PROMOTE_256B), ctypes.c_int(ZEROS_OUTSIDE),
+        ctypes.c_int(PROMOTE_128B), ctypes.c_int(ZEROS_OUTSIDE),
     )
     return encoded
 

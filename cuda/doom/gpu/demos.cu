@@ -57,7 +57,7 @@ extern "C" __global__ void demo_sizes(uint64_t* sizes) {
 // At most `tics` tics of every demo; block i plays demo i.
 extern "C" __global__ void __launch_bounds__(ofa::BLOCK_THREADS, 1) play_demos(Demo* demos, uint32_t tics) {
     __shared__ ofa::Block block;
-    if (threadIdx.x == 0) block.open(blockIdx.x, nullptr, 0);
+    if (threadIdx.x == 0) block.open(blockIdx.x, nullptr, 0, nullptr, 0);
     __syncthreads();
     Demo& demo = demos[blockIdx.x];
     BlockMachine machine{block};
