@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,10 @@ from ofa_tui.doom import search as wad_search
 from ofa_tui.doom.packer import PALETTES, PackedWad
 from ofa_tui.doom.packer import load as load_wad
 from ofa_tui.doom.players import BEHAVIOURS
-from ofa_tui.engine import cuda_doctor
+from ofa_tui.engine import cuda_doctor, cuda_nvml
 from ofa_tui.engine.config import DoomConfig, RunConfig, Sampling
 from ofa_tui.engine.cuda import open_engine
-from ofa_tui.engine.cuda_compiler import VARIANTS, Cubin, cubin_for
+from ofa_tui.engine.cuda_compiler import VARIANTS, Cubin, cubin_for, find_nvcc, nvcc_version
 from ofa_tui.engine.cuda_library import DriverLibrary, GpuFacts
 from ofa_tui.engine.host import HostEngine
 from ofa_tui.engine.library import KernelLibrary, load_kernel
@@ -43,6 +43,8 @@ class Assembled:
     """What run.json keeps beside the options: corpus, input hashes, WAD. Plain values."""
     events: int
     """Steering that the run is to take, from --events and --prompt."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Files for a record beside its own, by name."""
 
 
 def check(settings: Settings, *, doom_required: bool) -> None:
@@ -106,7 +108,28 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
     }
     if doom:
         facts["wad"] = {"path": doom[1].path, "sha256": doom[1].sha256}
-    return Assembled(engine, facts, len(events) + bool(prompt))
+    texts = {}
+    if backend.gpu and isinstance(built, Cubin):
+        facts["gpu"] = _describe_gpu(backend.gpu, built)
+        texts["ptxas.txt"] = built.report
+    return Assembled(engine, facts, len(events) + bool(prompt), texts)
+
+
+def _describe_gpu(gpu: GpuFacts, cubin: Cubin) -> dict[str, Any]:
+    """What a record says of the GPU and of what ran on it."""
+    nvcc = find_nvcc()
+    return {
+        "name": gpu.name,
+        "sms": gpu.n_sms,
+        "capability": list(gpu.capability),
+        "memory_bytes": gpu.memory_bytes,
+        "driver": cuda_nvml.Monitor(gpu.index).driver_version(),
+        "cuda": list(DriverLibrary().version()),
+        "nvcc": nvcc_version(nvcc) if nvcc else "",
+        "kernel": cubin.variant.name,
+        "architecture": cubin.architecture,
+        "cubin_sha256": cubin.sha256,
+    }
 
 
 class _CompileProgress:

@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from ofa_tui import abi
 from ofa_tui.data.prepare import corpus_spec, model_for, prepare
+from ofa_tui.data.tokenizers import ByteTokenizer
 from ofa_tui.doom import gpu_demos, packer, search, trace
 from ofa_tui.doom.lmp import read_demo
 from ofa_tui.engine import cuda_compiler, cuda_doctor
@@ -39,7 +40,7 @@ from ofa_tui.engine.host import HostEngine
 from ofa_tui.engine.protocol import Event, Snapshot
 from ofa_tui.engine.resident import ResidentEngine
 from ofa_tui.errors import AbortedError, OfaError
-from ofa_tui.presets import preset
+from ofa_tui.presets import ModelConfig, preset
 from ofa_tui.program.lowering import compile_programs
 from ofa_tui.program.ops import OPCODES
 from ofa_tui.program.types import ProgramSet
@@ -50,6 +51,7 @@ LOSS_TOLERANCE = 1e-4
 REPORT_S = 10.0
 """From a fault to its report."""
 CPU_LOSSES = "losses-of-the-cpu.json"
+HOPPER_LOSSES = "losses-of-the-cpu-sm90.json"
 HELD_OUT_WINDOWS = 8
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -58,6 +60,7 @@ ROOT = Path(__file__).resolve().parents[1]
 class Options:
     out: Path
     cubin: Path | None
+    sm90_cubin: Path | None
     demos_cubin: Path | None
     golden: Path
 
@@ -91,6 +94,31 @@ def doom_config() -> DoomConfig | None:
     return None
 
 
+SMALL = ModelConfig(layers=2, width=128, heads=2, feed_forward=512, context=128, vocab=512)
+"""For the Hopper kernel, whose heads have 64 columns."""
+
+
+def made_up(count: int, ids: int) -> np.ndarray:
+    """i4 [count]: tokens of a made-up language, in which every second one follows from the one before."""
+    rng = np.random.default_rng(5)
+    picks = np.minimum(rng.zipf(1.3, count) - 1, ids - 1)
+    picks[1::2] = (picks[0::2][: len(picks[1::2])] * 7 + 3) % ids
+    return picks.astype(np.int32)
+
+
+def hopper_config(model: ModelConfig, steps: int, sms: tuple[int, int, int], **changes: Any) -> RunConfig:
+    """A run of the Hopper program on made-up tokens, without pace and sweeps."""
+    small = model is SMALL
+    train = replace(preset("model-s").train, steps=steps, sweep_every=0, warmup_steps=10)
+    if small:
+        train = replace(train, batch=4, learning_rate=3e-3, init_std=0.05)
+    ids = min(model.vocab, 4096) if small else 4096
+    tokens = made_up(40_000 if small else 4_000_000, ids)
+    config = RunConfig("small" if small else "model-s", model, train, tokens, tokens[:0], ByteTokenizer(), sms=sms,
+                       tokens_per_s=0.0)
+    return replace(config, **changes)
+
+
 def programs_of(config: RunConfig, target: str = "host") -> ProgramSet:
     return compile_programs(config.model, config.train, games=config.games, target=target)
 
@@ -108,6 +136,10 @@ def read_cubin(path: Path | None, variant: cuda_compiler.Variant) -> Cubin:
 
 def engine(options: Options, config: RunConfig, programs: ProgramSet | None = None) -> CudaEngine:
     return open_engine(programs or programs_of(config), config, read_cubin(options.cubin, VARIANTS["host"]))
+
+
+def hopper_engine(options: Options, config: RunConfig) -> CudaEngine:
+    return open_engine(programs_of(config, "sm90"), config, read_cubin(options.sm90_cubin, VARIANTS["sm90"]))
 
 
 def follow(running: ResidentEngine, until: Callable[[Snapshot], bool], limit_s: float) -> list[Snapshot]:
@@ -300,6 +332,73 @@ def part_usable(options: Options) -> Result:
     return {"ok": len(losses_of(snapshots)) == 10, "line": f"{len(losses_of(snapshots))} steps"}
 
 
+def part_hopper_reference(options: Options) -> Result:
+    """On the CPU, in f4: the losses of the Hopper program of a small model."""
+    config = hopper_config(SMALL, FIRST_LIGHT_STEPS, (2, 0, 0))
+    programs = compile_programs(config.model, config.train, games=0, target="sm90", storage="f4")
+    losses = losses_of(run_to_end(HostEngine(programs, config), 600))
+    (options.out / HOPPER_LOSSES).write_text(json.dumps(losses))
+    return {"ok": len(losses) == FIRST_LIGHT_STEPS, "line": f"{len(losses)} steps on the CPU"}
+
+
+def part_hopper(options: Options) -> Result:
+    """The Hopper kernel on a small model: close to f4, and the same bits whoever computes them."""
+    expected = np.array(json.loads((options.out / HOPPER_LOSSES).read_text()))
+    found, notes = [], []
+    for sms in ((96, 28, 0), (64, 24, 0), (20, 0, 0)):
+        running = hopper_engine(options, hopper_config(SMALL, len(expected), sms))
+        snapshots = run_to_end(running, 40)
+        found.append(np.array(losses_of(snapshots)))
+        rate = max((s.served_per_s for s in snapshots), default=0.0)
+        notes.append(f"{sms} {snapshots[-1].seconds:.2f} s {snapshots[-1].tokens_served} tokens ({rate:.0f}/s)")
+        print(notes[-1], found[-1], flush=True)
+        running.close()
+    worst = float(np.abs(found[0] - expected).max())
+    equal = all(losses.tobytes() == found[0].tobytes() for losses in found)
+    return {"ok": equal and worst < 0.02, "line": f"largest difference to f4 {worst:.4f}, runs "
+                                                  f"{'equal' if equal else 'DIFFER'}; " + "; ".join(notes)}
+
+
+def part_model_s(options: Options) -> Result:
+    """162,417,408 parameters, 200 steps, serving and Doom beside them."""
+    game = doom_config()
+    model = preset("model-s").model
+    found: list[bytes] = []
+    notes = []
+    sizes = ((96, 28, 8), (96, 28, 8), (64, 28, 8)) if game else ((96, 28, 0), (96, 28, 0), (64, 28, 0))
+    figures: dict[str, Any] = {}
+    for index, sms in enumerate(sizes):
+        config = hopper_config(model, BITWISE_STEPS, sms, doom=game)
+        began = time.monotonic()
+        running = hopper_engine(options, config)
+        built_s = time.monotonic() - began
+        running.start()
+        try:
+            snapshots = follow(running, lambda s: s.state == "finished", 60)
+        finally:
+            running.stop()
+        snapshots.append(running.poll())
+        losses = np.array(losses_of(snapshots), np.float32)
+        found.append(losses.tobytes())
+        ends = running.memory["step_end_ns"].astype(np.int64)
+        ms = float(np.median(np.diff(ends)) / 1e6)
+        busy = [s for s in snapshots if s.state == "running"]
+        served, frames = (float(np.median([getattr(s, name) for s in busy[len(busy) // 2:]])) if busy else 0.0
+                          for name in ("served_per_s", "frames_per_s"))
+        notes.append(f"{sms}: {ms:.2f} ms a step, {served:.0f} tokens/s, {frames:.1f} frames/s, losses "
+                     f"{losses[0]:.3f} to {losses[-1]:.3f}, finite {bool(np.isfinite(losses).all())}")
+        print(notes[-1], f"built in {built_s:.1f} s", snapshots[-1].device, flush=True)
+        figures[f"{index} {sms}"] = {"ms": ms, "served_per_s": served, "frames_per_s": frames,
+                                     "losses": losses.tolist(), "device": [s.device for s in busy[::50]]}
+        if index == 0:
+            weights = running.weights()
+            finite = all(np.isfinite(array).all() for array in weights.values())
+            print("weights finite", finite, flush=True)
+        running.close()
+    equal = len(set(found)) == 1
+    return {"ok": equal and finite, "line": f"losses {'equal' if equal else 'DIFFER'}; " + "; ".join(notes), **figures}
+
+
 def part_demos(options: Options) -> Result:
     """Every golden demo whose WAD is here, all at once, against its trace."""
     names = sorted(path.stem for path in options.golden.glob("*.lmp"))
@@ -362,6 +461,9 @@ PARTS: dict[str, tuple[Callable[[Options], Result], int]] = {
     "endless_task": (part_endless_task, 60),
     "usable": (part_usable, 90),
     "demos": (part_demos, 480),
+    "hopper_reference": (part_hopper_reference, 480),
+    "hopper": (part_hopper, 150),
+    "model_s": (part_model_s, 300),
     "launches": (part_launches, 180),
 }
 """Name → (function, seconds it may take)."""
@@ -387,7 +489,8 @@ def _spawn(name: str, options: Options) -> Result:
     path = options.out / f"{name}.json"
     path.unlink(missing_ok=True)
     command = [sys.executable, __file__, "--run", name, "--out", str(options.out), "--golden", str(options.golden)]
-    for flag, value in (("--cubin", options.cubin), ("--demos-cubin", options.demos_cubin)):
+    for flag, value in (("--cubin", options.cubin), ("--sm90-cubin", options.sm90_cubin),
+                        ("--demos-cubin", options.demos_cubin)):
         command += [flag, str(value)] if value else []
     began = time.monotonic()
     limit = PARTS[name][1]
@@ -414,12 +517,13 @@ def main() -> int:
     parser.add_argument("--part", action="append", choices=PARTS, help="repeatable; default: all")
     parser.add_argument("--out", type=Path, default=Path("gpu-suite"), help="where reports go (default: gpu-suite)")
     parser.add_argument("--cubin", type=Path, help="a compiled portable kernel to use as it is")
+    parser.add_argument("--sm90-cubin", type=Path, help="a compiled Hopper kernel to use as it is")
     parser.add_argument("--demos-cubin", type=Path, help="a compiled demo player to use as it is")
     parser.add_argument("--golden", type=Path, default=ROOT.parent / "shared" / "doom-golden",
                         help="folder of demos with their traces")
     parser.add_argument("--run", choices=PARTS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    options = Options(arguments.out, arguments.cubin, arguments.demos_cubin, arguments.golden)
+    options = Options(arguments.out, arguments.cubin, arguments.sm90_cubin, arguments.demos_cubin, arguments.golden)
     options.out.mkdir(parents=True, exist_ok=True)
     if arguments.run:
         return _run_part(arguments.run, options)
