@@ -84,8 +84,8 @@ class CudaEngine(ResidentEngine):
             self._block_threads = cubin.variant.block_threads
             self._dynamic_shared = _dynamic_shared(self._gpu, self._facts)
             self._gpu.allow_shared(self._kernel, self._dynamic_shared)
-        if len(memory["tensor_maps"]):
-            cuda_maps.fill(memory["tensor_maps"], memory["operands"], programs, DriverLibrary())
+            if len(memory["tensor_maps"]):  # the driver makes them in a context only
+                cuda_maps.fill(memory["tensor_maps"], memory["operands"], programs, DriverLibrary())
         self._copy = SharedCopy(self._gpu, memory, self._base)
         super().__init__(config, memory, run_info(config, "cuda", facts.name, notes), self._copy.load,
                          self._copy.load_after)
