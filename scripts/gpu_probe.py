@@ -233,7 +233,7 @@ def grid(rows: int, tile_rows: int, columns: int, tile_columns: int) -> list[Til
 
 
 def relative(measured: torch.Tensor, expected: torch.Tensor) -> float:
-    a, b = measured.double(), expected.double()
+    a, b = measured.detach().double(), expected.detach().double()
     return float((a - b).norm() / b.norm())
 
 
@@ -318,7 +318,7 @@ def products(kernel: Kernel) -> None:
         for name, got, expected in zip(("p", "m", "v"), (p, mo, v), want):
             step = 1.0 if name != "p" else 0.0
             error = relative(got, expected) if step else relative(got.double() - before[0], expected - before[0])
-            check("matmul_dw_adamw", f"{m}x{n}x{k} {name}", error, 1e-3 if name == "p" else 1e-4,
+            check("matmul_dw_adamw", f"{m}x{n}x{k} {name}", error, 5e-3 if name == "p" else 1e-4,
                   f"{ms:.3f} ms {r.mean_us('matmul_dw_adamw'):.1f} us")
         check("matmul_dw_adamw", "w", relative(w, p), BF16)
         same = torch.equal(stream.view(torch.int16).cpu(), torch.from_numpy(stream_order(w)))
@@ -608,7 +608,7 @@ class Reference:
                 new, self.m[name], self.v[name] = adamw(p.grad, p, self.m[name], self.v[name], self.train, step, decay)
                 p.copy_(new)
                 p.grad = None
-        return float(loss)
+        return float(loss.detach())
 
 
 def compare_steps(kernel: Kernel, label: str, model: ModelConfig, train: TrainConfig, sms, check_gradients: bool) -> None:

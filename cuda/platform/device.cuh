@@ -27,6 +27,14 @@ constexpr int FIRST_THREAD = 0;
 // Random delays are for tests on virtual SMs: the word that asks for them would be read from memory at every signal.
 constexpr bool HAS_JITTER = false;
 
+// The thread's number, read anew wherever it is asked for: what is derived from it is then not kept in registers through a
+// loop that calls bodies.
+OFA_INLINE int fresh_thread() {
+    int thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    return thread;
+}
+
 // One object per CTA, in its shared memory.
 class Block {
 public:

@@ -9,6 +9,27 @@ namespace ofa {
 
 constexpr int PRODUCER_REGISTERS = 56, CONSUMER_REGISTERS = 224;
 
+// Short bodies, and those of owned tasks: the next task is claimed when they begin, so that its waits are over when they
+// end. Not those that open or close an iteration.
+OFA_INLINE bool claims_early(uint32_t opcode) {
+    switch (opcode) {
+    case OPCODE_EMBED:
+    case OPCODE_NORM:
+    case OPCODE_NORM_BACKWARD:
+    case OPCODE_CROSS_ENTROPY_STATISTICS:
+    case OPCODE_CROSS_ENTROPY_LOSS_STATISTICS:
+    case OPCODE_ADAMW_GAIN:
+    case OPCODE_STREAM_QKV:
+    case OPCODE_STREAM_ATTENTION:
+    case OPCODE_STREAM_MATMUL_RESIDUAL:
+    case OPCODE_STREAM_NORM_MATMUL_GELU:
+    case OPCODE_STREAM_NORM_MATMUL:
+        return true;
+    default:
+        return false;
+    }
+}
+
 // A lane of every warp but the consumers' first: who is done with a slot says so.
 OFA_INLINE void release_slot(Pipeline& pipeline, const Position<SLOTS>& at) {
     sm90::arrive(&pipeline.slot_empty[at.stage()]);
@@ -22,10 +43,16 @@ OFA_INLINE Slot& next_slot(Pipeline& pipeline, const Position<SLOTS>& at) {
 OFA_INLINE void load_tasks(Pipeline& pipeline) {
     Position<SLOTS> slots;
     Position<STAGES> stages;
+    Position<1> bodies;
     for (;; slots.advance()) {
         const Slot& slot = next_slot(pipeline, slots);
         if (slot.kind == SLOT_LEAVE) return;
-        if (slot.kind == SLOT_PRODUCT) load_product(pipeline, slot, stages);
+        if (slot.kind == SLOT_PRODUCT) {
+            load_product(pipeline, slot, stages);
+        } else {
+            wait_for_slot(&pipeline.body_ended, bodies.parity());
+            bodies.advance();
+        }
         release_slot(pipeline, slots);
     }
 }
@@ -41,7 +68,7 @@ OFA_INLINE void finish_part(Slot& slot) {
     if (sm90::subtract_one(&slot.parts) == 1) signal(slot.ctx);
 }
 
-// The next task is claimed when the one before it has been loaded, or has ended where it is no product.
+// The next task is claimed when the product before it has been loaded; when a body begins or ends.
 OFA_INLINE void claim_tasks(Pipeline& pipeline, const Launch& launch) {
     Turn& turn = pipeline.turn;
     Position<SLOTS> slots;
@@ -61,7 +88,7 @@ OFA_INLINE void claim_tasks(Pipeline& pipeline, const Launch& launch) {
             if (is_product(slot.task.opcode)) slot.kind = SLOT_PRODUCT;
             if (slot.kind == SLOT_PRODUCT && staged_chunks(slot.task.opcode) > 0) slot.parts += CONSUMERS;
         }
-        turn.ahead = slot.kind == SLOT_PRODUCT;
+        turn.ahead = slot.kind == SLOT_PRODUCT || (slot.kind == SLOT_BODY && claims_early(slot.task.opcode));
         sm90::arrive(&pipeline.slot_full[slots.stage()]);
         if (next == TURN_LEAVE) return;
         wait_for_slot(&pipeline.claim_next, claims.parity());
@@ -111,19 +138,20 @@ OFA_NOINLINE void prepare_adamw(Pipeline& pipeline, const TaskContext& ctx) {
 
 OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STAGES>& stages,
                               Position<BUFFERS>& buffers) {
-    const int consumer = int(threadIdx.x) / WARPGROUP - 1;
+    const int thread = fresh_thread(), consumer = thread / WARPGROUP - 1;
+    const bool lane0 = thread % 32 == 0;
     const Task& task = slot.task;
-    const TilePlace place(task, consumer);
+    const TilePlace place(task, thread, consumer);
     float sums[128];  // set here, not by the first product: else they would count as alive across the call of a body
 #pragma unroll
     for (float& sum : sums) sum = 0.0f;
     const uint32_t blocks = (product_depth(slot.ctx, task) + TILE_DEPTH - 1) / TILE_DEPTH;
     if (task.opcode == OPCODE_MATMUL_DW_ADAMW)
-        multiply_tile<true, true>(pipeline, consumer, blocks, stages, sums);
+        multiply_tile<true, true>(pipeline, consumer, lane0, blocks, stages, sums);
     else if (b_by_k(task.opcode))
-        multiply_tile<false, true>(pipeline, consumer, blocks, stages, sums);
+        multiply_tile<false, true>(pipeline, consumer, lane0, blocks, stages, sums);
     else
-        multiply_tile<false, false>(pipeline, consumer, blocks, stages, sums);
+        multiply_tile<false, false>(pipeline, consumer, lane0, blocks, stages, sums);
     switch (task.opcode) {
     case OPCODE_MATMUL_DW_ADAMW: {
         AdamW adamw = pipeline.adamw;
@@ -151,11 +179,13 @@ OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STA
 OFA_INLINE void begin(Pipeline& pipeline, const Slot& slot) {
     if (slot.ctx.ahead) add_relaxed(&status_of(slot.ctx).wait_ns, now_ns() - pipeline.ended_ns);
     begin_task(pipeline.timer, slot.ctx);
+    if (slot.kind == SLOT_BODY && claims_early(slot.task.opcode)) sm90::arrive(&pipeline.claim_next);
 }
 
 // After the consumers' barrier: all that they wrote is visible to the leader.
 OFA_INLINE void finish(Pipeline& pipeline) {
-    volatile Places& places = pipeline.places[threadIdx.x / 32];
+    const int thread = fresh_thread();
+    volatile Places& places = pipeline.places[thread / 32];
     const Position<SLOTS> slots{places.slots};
     Slot& slot = pipeline.slots[slots.stage()];
     if (pipeline.block.leader()) {
@@ -163,14 +193,15 @@ OFA_INLINE void finish(Pipeline& pipeline) {
             finish_part(slot);
             pipeline.timer.stop(slot.ctx);
         } else {
+            sm90::arrive(&pipeline.body_ended);
             end_task(pipeline.timer, slot.ctx);
-            sm90::arrive(&pipeline.claim_next);
+            if (!claims_early(slot.task.opcode)) sm90::arrive(&pipeline.claim_next);
         }
         pipeline.ended_ns = now_ns();
         store_relaxed(&status_of(slot.ctx).phase, uint32_t(PHASE_WAITING));
     }
     __syncwarp();
-    if (threadIdx.x % 32 == 0) {
+    if (thread % 32 == 0) {
         places.slots = slots.count + 1;
         release_slot(pipeline, slots);
     }
@@ -182,7 +213,7 @@ OFA_INLINE void finish(Pipeline& pipeline) {
 OFA_INLINE void consume_tasks(Pipeline& pipeline) {
     Block& block = pipeline.block;
     for (;;) {
-        volatile Places& places = pipeline.places[threadIdx.x / 32];
+        volatile Places& places = pipeline.places[fresh_thread() / 32];
         Slot& slot = next_slot(pipeline, Position<SLOTS>{places.slots});
         if (slot.kind == SLOT_LEAVE) return;
         if (block.leader()) begin(pipeline, slot);

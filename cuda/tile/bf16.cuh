@@ -37,6 +37,11 @@ OFA_INLINE float exp2_of(float x) {
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
+OFA_INLINE float square_root_of(float x) {
+    float y;
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
 constexpr float LOG2_E = 1.4426950408889634f, LN_2 = 0.6931471805599453f;
 
 }  // namespace ofa

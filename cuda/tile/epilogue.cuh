@@ -4,8 +4,8 @@
 // A bf16 output leaves through the copy engine, 64 columns at a time: the consumers stage a chunk, a storer warp sends it.
 #pragma once
 
-#include "ops/adamw.h"
 #include "platform/math.h"
+#include "tile/adamw.cuh"
 #include "tile/bf16.cuh"
 #include "tile/pipeline.cuh"
 
@@ -17,8 +17,7 @@ struct TilePlace {
     int row, column;  // of the output, of the thread's first sum
     int warp, lane;   // in the warpgroup
 
-    OFA_INLINE TilePlace(const Task& task, int consumer)
-        : warp(int(threadIdx.x) % WARPGROUP / 32), lane(int(threadIdx.x) % 32) {
+    OFA_INLINE TilePlace(const Task& task, int thread, int consumer) : warp(thread % WARPGROUP / 32), lane(thread % 32) {
         row = task.tile[0] + 64 * consumer + 16 * warp + lane / 4;
         column = task.tile[2] + 2 * (lane % 4);
     }
@@ -46,6 +45,18 @@ OFA_INLINE void stage_chunk(Pipeline& pipeline, int consumer, const TilePlace& p
     at.advance();
 }
 
+// GELU and its derivative by the special function unit; the outputs are rounded to bf16.
+OFA_INLINE float fast_gelu(float x) {
+    const float e = exp2_of(-LOG2_E * math::GELU_SLOPE * (x + math::GELU_CUBIC * x * x * x));
+    return __fdividef(x, 1.0f + e);
+}
+OFA_INLINE float fast_gelu_derivative(float x) {
+    const float e = exp2_of(fminf(-LOG2_E * math::GELU_SLOPE * (x + math::GELU_CUBIC * x * x * x), 60.0f));
+    const float s = __fdividef(1.0f, 1.0f + e);
+    const float inner = math::GELU_SLOPE * (1.0f + 3.0f * math::GELU_CUBIC * x * x);
+    return s + (x * inner) * (e * s) * s;
+}
+
 OFA_INLINE void store_tile(Pipeline& pipeline, int consumer, const TilePlace& place, Position<BUFFERS>& at,
                            const float (&sums)[128]) {
 #pragma unroll
@@ -59,7 +70,7 @@ OFA_INLINE void store_gelu(Pipeline& pipeline, int consumer, const TilePlace& pl
     for (int chunk = 0; chunk < CHUNKS; ++chunk) {
         stage_chunk(pipeline, consumer, place, at, [&](int i) { return sums[SUMS_PER_CHUNK * chunk + i]; });
         stage_chunk(pipeline, consumer, place, at,
-                    [&](int i) { return math::gelu(sums[SUMS_PER_CHUNK * chunk + i]); });
+                    [&](int i) { return fast_gelu(sums[SUMS_PER_CHUNK * chunk + i]); });
     }
 }
 
@@ -71,7 +82,7 @@ struct Lines {
 
     OFA_INLINE Lines(const TaskContext& ctx, const Task& task, int operand, const TilePlace& place) {
         const Operand& o = ctx.launch->operands[task.operands[operand]];
-        const uint64_t copy = (ctx.version + o.rotation) % o.copies;
+        const uint64_t copy = ctx.copy_of(o);
         line[0] = reinterpret_cast<T*>(o.base + copy * o.copy_bytes) + int64_t(place.row) * o.pitch + place.column;
         line[1] = line[0] + 8 * int64_t(o.pitch);
 #pragma unroll
@@ -116,7 +127,7 @@ OFA_INLINE void store_through_gelu(Pipeline& pipeline, const TaskContext& ctx, c
         }
         stage_chunk(pipeline, consumer, place, at, [&](int i) {
             const float input = i % 2 == 0 ? low_of(inputs[i / 2]) : high_of(inputs[i / 2]);
-            return sums[SUMS_PER_CHUNK * chunk + i] * math::gelu_derivative(input);
+            return sums[SUMS_PER_CHUNK * chunk + i] * fast_gelu_derivative(input);
         });
     }
 }
@@ -142,7 +153,7 @@ OFA_INLINE void store_statistics(const TaskContext& ctx, const Task& task, const
         for (int j = 0; j < TILE_COLUMNS / 8; ++j)
             if (8 * j < columns) {
                 const uint32_t both = pack(sums[4 * j + 2 * half], sums[4 * j + 2 * half + 1]);
-                total += math::exp(low_of(both) - largest) + math::exp(high_of(both) - largest);
+                total += exp2_of((low_of(both) - largest) * LOG2_E) + exp2_of((high_of(both) - largest) * LOG2_E);
             }
         total += __shfl_xor_sync(0xFFFFFFFFu, total, 1);
         total += __shfl_xor_sync(0xFFFFFFFFu, total, 2);
@@ -159,7 +170,7 @@ OFA_INLINE void update_weight(const AdamW& adamw, const TaskContext& ctx, const 
     const Lines<float> master(ctx, task, 2, place), m(ctx, task, 3, place), v(ctx, task, 4, place);
     const Lines<bf16> w(ctx, task, 5, place);
     const Operand& o = ctx.launch->operands[task.operands[6]];
-    const uint64_t copy = (ctx.version + o.rotation) % o.copies;
+    const uint64_t copy = ctx.copy_of(o);
     const int64_t block_row = place.row / 16, blocks = o.cols / 16;
     bf16* const stream = reinterpret_cast<bf16*>(o.base + copy * o.copy_bytes) +
                          (block_row * blocks + place.column / 16) * 256 + place.lane * 8;
@@ -179,8 +190,8 @@ OFA_INLINE void update_weight(const AdamW& adamw, const TaskContext& ctx, const 
         for (int part = 0; part < 4; ++part) {
             const int j = 2 * block + part / 2, half = part % 2;
             if (!w.has(half, j)) continue;
-            p[part].x = adamw.update(sums[4 * j + 2 * half], p[part].x, first[part].x, second[part].x);
-            p[part].y = adamw.update(sums[4 * j + 2 * half + 1], p[part].y, first[part].y, second[part].y);
+            p[part].x = fast_update(adamw, sums[4 * j + 2 * half], p[part].x, first[part].x, second[part].x);
+            p[part].y = fast_update(adamw, sums[4 * j + 2 * half + 1], p[part].y, first[part].y, second[part].y);
             *reinterpret_cast<float2*>(master.at(half, j)) = p[part];
             *reinterpret_cast<float2*>(m.at(half, j)) = first[part];
             *reinterpret_cast<float2*>(v.at(half, j)) = second[part];

@@ -36,15 +36,14 @@ struct Places {
     uint32_t slots, stages, buffers;
 };
 
-// The stages of the ring are also the near memory of bodies: a task is claimed after a body has ended, so that nothing
-// is on its way into them while one runs.
+// The stages of the ring are also the near memory of bodies: the loader goes on to the next task when a body has ended.
 struct Pipeline {
     alignas(1024) uint8_t a[STAGES][A_BYTES];
     uint8_t b[STAGES][B_BYTES];
     uint8_t staging[CONSUMERS][BUFFERS][CHUNK_BYTES];
     sm90::Barrier full[STAGES], empty[STAGES];
     sm90::Barrier slot_full[SLOTS], slot_empty[SLOTS];
-    sm90::Barrier claim_next;
+    sm90::Barrier claim_next, body_ended;
     sm90::Barrier staged[CONSUMERS][BUFFERS], stored[CONSUMERS][BUFFERS];
     Slot slots[SLOTS];
     Places places[12];
@@ -65,6 +64,7 @@ struct Pipeline {
             sm90::open_barrier(&slot_empty[i], 1 + CONSUMER_WARPS + CONSUMERS);
         }
         sm90::open_barrier(&claim_next, 1);
+        sm90::open_barrier(&body_ended, 1);
         for (int i = 0; i < CONSUMERS * BUFFERS; ++i) {
             sm90::open_barrier(&staged[0][i], WARPGROUP / 32);
             sm90::open_barrier(&stored[0][i], 1);

@@ -23,7 +23,7 @@ constexpr uint32_t MAP_A = 0, MAP_B = 1, MAP_A_BY_K = 2, MAP_B_BY_K = 3, MAP_OUT
 
 OFA_INLINE const sm90::TensorMap* tensor_map(const TaskContext& ctx, const Task& task, int operand, uint32_t use) {
     const Operand& o = ctx.launch->operands[task.operands[operand]];
-    const uint64_t copy = (ctx.version + o.rotation) % o.copies;
+    const uint64_t copy = ctx.copy_of(o);
     return reinterpret_cast<const sm90::TensorMap*>(ctx.launch->tensor_maps) + o.tensor_map + use * o.copies + copy;
 }
 
@@ -53,12 +53,32 @@ OFA_INLINE uint32_t product_depth(const TaskContext& ctx, const Task& task) {
     return a_by_k(task.opcode) ? x.rows : x.cols;
 }
 
+// What the epilogue will read from memory, in lines of the tile: `share` of `shares` of the lines of one operand.
+OFA_INLINE void prefetch_lines(const TaskContext& ctx, const Task& task, int operand, int element_bytes, int share,
+                               int shares) {
+    const Operand& o = ctx.launch->operands[task.operands[operand]];
+    const uint8_t* const base = o.base + ctx.copy_of(o) * o.copy_bytes;
+    const int end = task.tile[1] * (share + 1) / shares;
+    for (int row = task.tile[1] * share / shares; row < end; ++row)
+        sm90::prefetch_bulk(base + (int64_t(task.tile[0] + row) * o.pitch + task.tile[2]) * element_bytes,
+                            uint32_t(task.tile[3] * element_bytes));
+}
+
+OFA_INLINE void prefetch_for_epilogue(const TaskContext& ctx, const Task& task, int share, int shares) {
+    if (task.opcode == OPCODE_MATMUL_DW_ADAMW)
+        for (int operand = 2; operand < 5; ++operand) prefetch_lines(ctx, task, operand, 4, share, shares);
+    if (task.opcode == OPCODE_MATMUL_RESIDUAL) prefetch_lines(ctx, task, 2, 4, share, shares);
+    if (task.opcode == OPCODE_MATMUL_DX_GELU) prefetch_lines(ctx, task, 2, 2, share, shares);
+}
+
 // One thread.
 OFA_INLINE void load_product(Pipeline& pipeline, const Slot& slot, Position<STAGES>& at) {
     const Task& task = slot.task;
     const bool a_mn = a_by_k(task.opcode), b_mn = b_by_k(task.opcode);
     const sm90::TensorMap* a = tensor_map(slot.ctx, task, 0, a_mn ? MAP_A_BY_K : MAP_A);
     const sm90::TensorMap* b = tensor_map(slot.ctx, task, 1, b_mn ? MAP_B_BY_K : MAP_B);
+    sm90::prefetch(a);
+    sm90::prefetch(b);
     const int32_t row0 = task.tile[0], col0 = task.tile[2];
     const int32_t depth = int32_t(product_depth(slot.ctx, task));
     if (task.flags & FENCE_BEFORE) sm90::fence_proxy_global();
@@ -76,14 +96,14 @@ OFA_INLINE void load_product(Pipeline& pipeline, const Slot& slot, Position<STAG
             sm90::load_3d(pipeline.b[stage], b, 0, k, col0 / 64, full);
         else
             sm90::load_2d(pipeline.b[stage], b, k, col0, full);
+        prefetch_for_epilogue(slot.ctx, task, k / TILE_DEPTH, (depth + TILE_DEPTH - 1) / TILE_DEPTH);
     }
 }
 
 // A consumer's 64 rows. A stage is given back one block of k late, when its products are known to be finished.
 template <bool A_MN, bool B_MN>
-OFA_INLINE void multiply_tile(Pipeline& pipeline, int consumer, uint32_t blocks, Position<STAGES>& at,
-                              float (&sums)[128]) {
-    const bool lane0 = threadIdx.x % 32 == 0;
+OFA_INLINE void multiply_tile(Pipeline& pipeline, int consumer, bool lane0, uint32_t blocks,
+                              Position<STAGES>& at, float (&sums)[128]) {
     for (uint32_t block = 0; block < blocks; ++block, at.advance()) {
         const uint32_t stage = at.stage();
         wait_for(&pipeline.full[stage], at.parity());

@@ -19,7 +19,10 @@ OFA_INLINE float log2_of_denominator(Block& block, const Matrix<float>& statisti
 OFA_NOINLINE void op_cross_entropy_statistics(Block& block, const TaskContext& ctx) {
     const Matrix<bf16> logits = ctx.operand<bf16>(0);
     const Matrix<float> statistics = ctx.operand<float>(1), losses = ctx.operand<float>(2);
-    if (!block.broadcast([&] { return check(ctx, 1, logits.cols % 8 == 0 ? 1 : 0); })) return;
+    if (logits.cols % 8 != 0) {
+        if (block.leader()) record_abort(ctx, ABORT_CHECK, NONE_U32, 8, uint64_t(logits.cols));
+        return;
+    }
     const float weight = 1.0f / float(ctx.counted_rows()), log2_weight = log2f(weight);
     const int pieces = int(logits.cols / 8);
     for (int64_t r = ctx.row0(); r < ctx.row0() + ctx.rows(); ++r) {

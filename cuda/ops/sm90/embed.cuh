@@ -1,8 +1,8 @@
 // The token table, forward and with its update.
 #pragma once
 
-#include "ops/adamw.h"
 #include "ops/sm90/rows.cuh"
+#include "tile/adamw.cuh"
 
 namespace ofa::sm90 {
 
@@ -67,6 +67,11 @@ struct Matches {
     }
 };
 
+OFA_INLINE void prefetch_row(const float* row, int columns) {
+    const int column = 32 * lane_of_thread();
+    if (column < columns) asm volatile("prefetch.global.L2 [%0];" ::"l"(row + column));
+}
+
 // A warp per row of the table: the sum of dx over the rows of its token, in their order, and the update.
 OFA_NOINLINE void op_embed_adamw(Block& block, const TaskContext& ctx) {
     const Matrix<bf16> dx = ctx.operand<bf16>(0), table = ctx.operand<bf16>(4);
@@ -83,7 +88,16 @@ OFA_NOINLINE void op_embed_adamw(Block& block, const TaskContext& ctx) {
     block.sync();
     for (int i = warp_of_block(); i < int(ctx.rows()); i += Matches::WARPS) {
         const int64_t r = ctx.row0() + i;
-        Row grad;
+        Row grad, p, first, second;
+        p.load(master.row(r), columns);
+        first.load(m.row(r), columns);
+        second.load(v.row(r), columns);
+        if (i + Matches::WARPS < int(ctx.rows())) {
+            const int64_t next = r + Matches::WARPS;
+            prefetch_row(master.row(next), columns);
+            prefetch_row(m.row(next), columns);
+            prefetch_row(v.row(next), columns);
+        }
 #pragma unroll
         for (int piece = 0; piece < PIECES; ++piece) grad.at[piece] = make_float4(0, 0, 0, 0);
         matches.for_each(uint32_t(i), [&](int row) {
@@ -91,16 +105,8 @@ OFA_NOINLINE void op_embed_adamw(Block& block, const TaskContext& ctx) {
             one.load(dx.row(row), columns);
             Row::for_each(columns, [&](int piece, int) { grad.at[piece] = grad.at[piece] + one.at[piece]; });
         });
-        Row p, first, second;
-        p.load(master.row(r), columns);
-        first.load(m.row(r), columns);
-        second.load(v.row(r), columns);
         Row::for_each(columns, [&](int piece, int) {
-            float4 &g = grad.at[piece], &a = p.at[piece], &b = first.at[piece], &c = second.at[piece];
-            a.x = adamw.update(g.x, a.x, b.x, c.x);
-            a.y = adamw.update(g.y, a.y, b.y, c.y);
-            a.z = adamw.update(g.z, a.z, b.z, c.z);
-            a.w = adamw.update(g.w, a.w, b.w, c.w);
+            p.at[piece] = fast_update(adamw, grad.at[piece], p.at[piece], first.at[piece], second.at[piece]);
         });
         p.store(master.row(r), columns);
         first.store(m.row(r), columns);

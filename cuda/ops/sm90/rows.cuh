@@ -6,7 +6,7 @@
 
 namespace ofa::sm90 {
 
-constexpr int PIECES = 8, MOST_COLUMNS = PIECES * 128;
+constexpr int PIECES = 6, MOST_COLUMNS = PIECES * 128;
 
 OFA_INLINE int lane_of_thread() { return int(threadIdx.x) % 32; }
 OFA_INLINE int warp_of_block() { return (int(threadIdx.x) - 128) / 32; }
@@ -17,10 +17,13 @@ OFA_INLINE float sum_of_warp(float value) {
     return value;
 }
 
+// Uniform over the block, without a barrier.
 OFA_INLINE bool can_hold_row(Block& block, const TaskContext& ctx, int64_t columns) {
-    return block.broadcast([&] { return check(ctx, uint64_t(columns), uint64_t(MOST_COLUMNS)) &&
-                                        check(ctx, 1, columns % 4 == 0 ? 1 : 0); });
+    if (columns <= MOST_COLUMNS && columns % 4 == 0) return true;
+    if (block.leader()) record_abort(ctx, ABORT_CHECK, NONE_U32, uint64_t(MOST_COLUMNS), uint64_t(columns));
+    return false;
 }
+
 // A lane's part of a row.
 struct Row {
     float4 at[PIECES];
