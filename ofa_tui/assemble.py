@@ -22,12 +22,13 @@ from ofa_tui.doom.players import BEHAVIOURS
 from ofa_tui.engine import cuda_doctor, cuda_nvml
 from ofa_tui.engine.config import DoomConfig, RunConfig, Sampling
 from ofa_tui.engine.cuda import open_engine
-from ofa_tui.engine.cuda_compiler import VARIANTS, Cubin, cubin_for, find_nvcc, nvcc_version
+from ofa_tui.engine.cuda_compiler import VARIANTS, Cubin, best_target, cubin_for, find_nvcc, nvcc_version
 from ofa_tui.engine.cuda_library import DriverLibrary, GpuFacts
 from ofa_tui.engine.host import HostEngine
 from ofa_tui.engine.library import KernelLibrary, load_kernel
 from ofa_tui.engine.protocol import Engine, Event
 from ofa_tui.errors import OfaError
+from ofa_tui.presets import ModelConfig
 from ofa_tui.program.lowering import compile_programs
 from ofa_tui.program.validate import validate
 from ofa_tui.progress import Progress
@@ -62,11 +63,12 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
     backend = choose_backend(settings.backend)
     if backend.note:
         Progress("backend").message(backend.note)
+    target = backend.target(settings.preset.model)
     sms = _split(settings, backend)
     compiling = _CompileProgress("some minutes" if backend.gpu else "about half a minute")
     with signals_raise(), ThreadPoolExecutor(1) as pool, compiling.given_up_on_error():
         # The compiler is another process: it runs while the text is prepared.
-        kernel = pool.submit(_compile, backend, compiling)
+        kernel = pool.submit(_compile, backend, target, compiling)
         events = _events(settings)
         # The record of a run that had a --prompt has it as an event too.
         prompt = "" if any(event.action == "prompt" and event.when == 0 for event in events) else settings.prompt
@@ -91,7 +93,7 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
             events=tuple(events),
         )
         config.check()
-        programs = compile_programs(config.model, train, games=config.games, target=backend.target)
+        programs = compile_programs(config.model, train, games=config.games, target=target)
         report = validate(programs)
         notes = (backend.note,) if backend.note else ()
         built = kernel.result()
@@ -163,10 +165,9 @@ class Backend:
     gpu: GpuFacts | None
     note: str = ""
 
-    @property
-    def target(self) -> str:
-        """What the programs are compiled for: any GPU runs the portable kernel and its programs."""
-        return "host"
+    def target(self, model: ModelConfig) -> str:
+        """What the programs of a model are compiled for."""
+        return best_target(self.gpu.capability, model) if self.gpu else "host"
 
 
 def choose_backend(wanted: str) -> Backend:
@@ -193,10 +194,10 @@ def _split(settings: Settings, backend: Backend) -> tuple[int, int, int]:
     return divide_sms(min(backend.gpu.n_sms, abi.MAX_SMS))
 
 
-def _compile(backend: Backend, on_compile: _CompileProgress) -> KernelLibrary | Cubin:
+def _compile(backend: Backend, target: str, on_compile: _CompileProgress) -> KernelLibrary | Cubin:
     if backend.gpu is None:
         return load_kernel(on_compile)
-    return cubin_for(VARIANTS[backend.target], backend.gpu.architecture, on_compile, through_pycuda=True)
+    return cubin_for(VARIANTS[target], backend.gpu.architecture, on_compile, through_pycuda=True)
 
 
 def _prepare(settings: Settings) -> Prepared:

@@ -16,6 +16,7 @@ from pathlib import Path
 from ofa_tui import abi_header, locations
 from ofa_tui.engine import compiler
 from ofa_tui.errors import OfaError
+from ofa_tui.presets import ModelConfig
 
 CUBIN, REPORT = "megakernel.cubin", "report.txt"
 NVCC_PLACES = ("/usr/local/cuda/bin/nvcc",)
@@ -50,6 +51,8 @@ VARIANTS = {
     )
 }
 """By the target of the programs."""
+HOPPER_HEAD, HOPPER_WIDTH = 64, 768
+"""What the bodies of the Hopper kernel hold: heads of 64 columns, rows of 768 at most (cuda/ops/sm90/)."""
 DEMOS = Variant("demos", "", (), 256, None, 0.0, source="doom/gpu/demos.cu")
 """Not the kernel: plays Doom demos (ofa_tui/doom/gpu_demos.py)."""
 
@@ -66,6 +69,13 @@ class Cubin:
     @property
     def sha256(self) -> str:
         return hashlib.sha256(self.code).hexdigest()
+
+
+def best_target(capability: tuple[int, int], model: ModelConfig) -> str:
+    """The target of the programs that are fastest on a GPU of this capability: `sm90` where the kernel holds the
+    model, else `host`, which runs on all."""
+    fits = model.head_dim == HOPPER_HEAD and model.width <= HOPPER_WIDTH and model.vocab % 16 == 0
+    return "sm90" if capability == VARIANTS["sm90"].capability and fits else "host"
 
 
 # --- arguments ----------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """What is missing for a run on a GPU is said, thing by thing, and how to get it."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +10,7 @@ from ofa_tui.cli import main
 from ofa_tui.engine import cuda_compiler, cuda_doctor, cuda_nvml
 from ofa_tui.engine.cuda_library import DriverError, GpuFacts
 from ofa_tui.errors import OfaError
+from ofa_tui.presets import preset
 
 H200 = GpuFacts(0, "NVIDIA H200", 132, (9, 0), 150_000_000_000)
 
@@ -75,3 +77,12 @@ def test_the_sms_of_any_gpu_are_divided(count):
     train, serve, doom = assemble.divide_sms(count)
     assert min(train, serve, doom) >= 1 and (train + serve + doom == count or count < 3)
     assert assemble.divide_sms(132) == (96, 28, 8)
+
+
+def test_each_model_gets_the_kernel_that_holds_it():
+    """By capability and by what the Hopper kernel's bodies can hold; no GPU is the CPU."""
+    small, large = preset("tiny").model, preset("model-s").model
+    assert [assemble.Backend(H200).target(model) for model in (small, large)] == ["host", "sm90"]
+    blackwell = GpuFacts(0, "NVIDIA B200", 148, (10, 0), 1 << 37)
+    assert assemble.Backend(blackwell).target(large) == assemble.Backend(None).target(large) == "host"
+    assert assemble.Backend(H200).target(replace(large, width=1536, heads=24)) == "host"
