@@ -268,8 +268,8 @@ def part_bitwise(options: Options) -> Result:
                                  + "; ".join(notes)}
 
 
-def _broken(config: RunConfig, kind: str) -> ProgramSet:
-    programs = programs_of(config)
+def _broken(config: RunConfig, kind: str, target: str = "host") -> ProgramSet:
+    programs = programs_of(config, target)
     train = programs.programs["train"]
     task = next(i for i, label in enumerate(train.labels) if "layers.1.qkv" in label)
     if kind == "no signal":
@@ -280,10 +280,11 @@ def _broken(config: RunConfig, kind: str) -> ProgramSet:
     return programs
 
 
-def _fault(options: Options, kind: str) -> Result:
+def _fault(options: Options, kind: str, target: str = "host") -> Result:
     """One fault in a run of its own; how long its report took."""
-    config = tiny(1000, (20, 4, 0))
-    running = engine(options, config, _broken(config, kind))
+    config = tiny(1000, (20, 4, 0)) if target == "host" else hopper_config(SMALL, 1000, (20, 24, 0))
+    cubin = options.cubin if target == "host" else options.sm90_cubin
+    running = open_engine(_broken(config, kind, target), config, read_cubin(cubin, VARIANTS[target]))
     if kind == "bad address":
         running.memory["operands"]["base"][10] = 0x10
     elif kind == "endless task":
@@ -333,6 +334,66 @@ def part_bad_address(options: Options) -> Result:
 
 def part_endless_task(options: Options) -> Result:
     return _fault(options, "endless task")
+
+
+def part_hopper_no_signal(options: Options) -> Result:
+    return _fault(options, "no signal", "sm90")
+
+
+def part_hopper_wrong_count(options: Options) -> Result:
+    return _fault(options, "wrong count", "sm90")
+
+
+def _child(options: Options, task: str) -> subprocess.Popen[str]:
+    """A process that holds the GPU, and says so in its first line of output."""
+    command = [sys.executable, __file__, "--out", str(options.out), "--hold", task]
+    command += ["--cubin", str(options.cubin)] if options.cubin else []
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    while (line := child.stdout.readline()) and not line.startswith("held"):
+        pass
+    return child
+
+
+def hold(options: Options, task: str) -> None:
+    """What such a process does, until it is killed."""
+    if task == "run":
+        running = engine(options, tiny(100_000, (96, 28, 0)))
+        running.start()
+        follow(running, lambda s: s.steps_done >= 3, 60)
+    else:
+        gpu = open_gpu()
+        with gpu.current():
+            gpu.allocate(gpu.free_bytes() - (2 << 30))
+    print("held", flush=True)
+    time.sleep(120)
+
+
+def part_killed(options: Options) -> Result:
+    """A run that is killed without warning leaves a GPU on which the next one starts at once."""
+    child = _child(options, "run")
+    child.kill()
+    child.wait(30)
+    began = time.monotonic()
+    snapshots = run_to_end(engine(options, tiny(10, (20, 4, 0))), 60)
+    return {"ok": len(losses_of(snapshots)) == 10, "line": f"10 steps within {time.monotonic() - began:.1f} s of it"}
+
+
+def part_memory_held(options: Options) -> Result:
+    """Another process has the memory: the run is refused with a sentence."""
+    child = _child(options, "memory")
+    began = time.monotonic()
+    try:
+        hopper_engine(options, hopper_config(preset("model-s").model, 10, (96, 28, 0))).close()
+        said = ""
+    except OfaError as error:
+        said = str(error)
+    finally:
+        took = time.monotonic() - began
+        notes = [check.line() for check in cuda_doctor.examine() if not check.ok]
+        child.kill()
+        child.wait(30)
+    return {"ok": bool(said) and took < REPORT_S, "line": f"after {took:.1f} s: {said}; doctor: {notes}"}
 
 
 def part_usable(options: Options) -> Result:
@@ -443,9 +504,13 @@ def part_launches(options: Options) -> Result:
     torch.cuda.init()
     torch.zeros(1, device="cuda")
     torch.cuda.synchronize()
+    runs = 1
     activities = [torch.profiler.ProfilerActivity.CUDA, torch.profiler.ProfilerActivity.CPU]
     with torch.profiler.profile(activities=activities) as profiler:
         snapshots = run_to_end(engine(options, tiny(20, (96, 28, 0))), 60)
+        if options.sm90_cubin or architecture() == "90a":
+            snapshots += run_to_end(hopper_engine(options, hopper_config(SMALL, 20, (96, 28, 0))), 60)
+            runs = 2
     path = options.out / "launches.json"
     profiler.export_chrome_trace(str(path))
     events = json.loads(path.read_text())["traceEvents"]
@@ -456,7 +521,7 @@ def part_launches(options: Options) -> Result:
             kinds[name] = kinds.get(name, 0) + 1
     path.unlink()
     kernels = {name: count for name, count in kinds.items() if not name.startswith("gpu_")}
-    return {"ok": kernels.get("megakernel") == 1 and len(losses_of(snapshots)) == 20,
+    return {"ok": kernels.get("megakernel") == runs and len(losses_of(snapshots)) == 20 * runs,
             "line": ", ".join(f"{name} {count}" for name, count in kinds.items()), "counts": kinds}
 
 
@@ -469,6 +534,10 @@ PARTS: dict[str, tuple[Callable[[Options], Result], int]] = {
     "wrong_count": (part_wrong_count, 60),
     "bad_address": (part_bad_address, 60),
     "endless_task": (part_endless_task, 60),
+    "hopper_no_signal": (part_hopper_no_signal, 60),
+    "hopper_wrong_count": (part_hopper_wrong_count, 60),
+    "killed": (part_killed, 120),
+    "memory_held": (part_memory_held, 120),
     "usable": (part_usable, 90),
     "demos": (part_demos, 480),
     "hopper_reference": (part_hopper_reference, 480),
@@ -532,9 +601,12 @@ def main() -> int:
     parser.add_argument("--golden", type=Path, default=ROOT.parent / "shared" / "doom-golden",
                         help="folder of demos with their traces")
     parser.add_argument("--run", choices=PARTS, help=argparse.SUPPRESS)
+    parser.add_argument("--hold", choices=("run", "memory"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     options = Options(arguments.out, arguments.cubin, arguments.sm90_cubin, arguments.demos_cubin, arguments.golden)
     options.out.mkdir(parents=True, exist_ok=True)
+    if arguments.hold:
+        hold(options, arguments.hold)
     if arguments.run:
         return _run_part(arguments.run, options)
     failed = 0
