@@ -27,7 +27,7 @@
 #include "ops/step.h"
 #include "ops/stream.h"
 
-#include "ofa_dispatch.h"
+#include "platform/dispatch.h"
 
 namespace ofa {
 
@@ -38,6 +38,7 @@ struct Turn {
     TaskTimer timer;
     Place place;
     uint32_t role;
+    bool ahead;  // of TaskContext: whether tasks are claimed while another runs
 };
 
 // What a block does once its leader has looked for a task.
@@ -47,6 +48,7 @@ OFA_INLINE void enter(Turn& turn, const Launch& launch, uint32_t sm) {
     turn.ctx.launch = &launch;
     turn.ctx.sm = sm;
     turn.place = {};
+    turn.ahead = false;
     turn.role = load_acquire(&launch.roles[sm]);
     fetch_add_relaxed(&launch.telemetry->blocks_running, 1u);
 }
@@ -71,24 +73,35 @@ OFA_INLINE uint32_t take_turn(Turn& turn) {
         rest(launch, ctx.sm, turn.role);
         return TURN_PASS;
     }
+    ctx.ahead = turn.ahead;
     store_relaxed(&launch.telemetry->sms[ctx.sm].role, turn.role);
-    show_task(ctx, PHASE_WAITING);
+    if (!ctx.ahead) show_task(ctx, PHASE_WAITING);
     if (!wait_for_inputs(ctx) || !wait_for_opening(ctx, turn.place)) return TURN_PASS;
     ctx.version = weight_version(ctx);
-    show_task(ctx, PHASE_RUNNING);
-    turn.timer.start(ctx);
     return TURN_RUN;
 }
 
-// One task: its body, then, unless the run ended inside it, the signal that others wait for.
+OFA_INLINE void begin_task(TaskTimer& timer, const TaskContext& ctx) {
+    show_task(ctx, PHASE_RUNNING);
+    timer.start(ctx);
+}
+
+OFA_INLINE void refuse(const TaskContext& ctx) {
+    record_abort(ctx, ABORT_OPCODE, NONE_U32, OPCODE_COUNT, ctx.task->opcode);
+}
+
+// After a body: unless the run ended inside it, the signal that others wait for.
+OFA_INLINE void end_task(const TaskTimer& timer, const TaskContext& ctx) {
+    timer.stop(ctx);
+    if (!aborted(*ctx.launch) && !past_end(ctx)) signal(ctx);
+}
+
 OFA_INLINE void run_task(Block& block, Turn& turn) {
     const TaskContext& ctx = turn.ctx;
-    const bool known = run_body(block, ctx);
+    if (block.leader()) begin_task(turn.timer, ctx);
+    if (!run_body(block, ctx) && block.leader()) refuse(ctx);
     block.sync();
-    if (!block.leader()) return;
-    if (!known) record_abort(ctx, ABORT_OPCODE, NONE_U32, OPCODE_COUNT, ctx.task->opcode);
-    turn.timer.stop(ctx);
-    if (!aborted(*ctx.launch) && !past_end(ctx)) signal(ctx);
+    if (block.leader()) end_task(turn.timer, ctx);
 }
 
 // Part of the entry itself, so that the report on the entry's registers is a report on this loop. Between the barrier

@@ -26,6 +26,7 @@ struct TaskContext {
     uint64_t iteration;  // step, sweep batch, token or tic, counted from 0
     uint64_t version;    // of the weights that are read; weights are written as version + 1
     uint64_t ticket;     // of the role's queue
+    bool ahead;          // claimed while the task before it still runs: its waits are not yet waiting of the SM
 
     OFA_INLINE int64_t row0() const { return task->tile[0]; }
     OFA_INLINE int64_t rows() const { return task->tile[1]; }
@@ -39,8 +40,12 @@ struct TaskContext {
     template <class T>
     OFA_INLINE Matrix<T> operand(int i) const {
         const Operand& o = launch->operands[task->operands[i]];
-        const uint64_t copy = (version + o.rotation) % o.copies;
-        return {reinterpret_cast<T*>(o.base + copy * o.copy_bytes), o.pitch, o.rows, o.cols};
+        return {reinterpret_cast<T*>(o.base + copy_of(o) * o.copy_bytes), o.pitch, o.rows, o.cols};
+    }
+
+    // The copy of an operand that belongs to this task's version. Most have one, and a division takes its time.
+    OFA_INLINE uint64_t copy_of(const Operand& o) const {
+        return o.copies == 1 ? 0 : (version + o.rotation) % o.copies;
     }
 
     // Where this step or sweep batch stands in the arrays that have a row for each one of this run.

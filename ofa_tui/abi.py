@@ -335,6 +335,7 @@ LAUNCH = np.dtype(
         ("doom_commands", "u8"),  # DOOM_COMMAND [n_games, COMMAND_RING]
         ("doom_seats", "u8"),    # DOOM_SEAT [n_games]
         ("doom_wad", "u8"),      # packed WAD blob, or 0
+        ("tensor_maps", "u8"),   # tensor maps of 128 bytes; see OPERAND.tensor_map
         ("seats", "u8"),         # SEAT [MAX_SMS]
         ("doom_games", "u8"),    # the engine's own Game structs, n_games * doom_game_bytes()
         ("doom_snapshots", "u8"),  # states to go back to, [n_games, snapshot_slots] of doom_snapshot_bytes()

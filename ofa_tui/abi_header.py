@@ -123,6 +123,7 @@ def abi_header() -> str:
     lines += [
         f"constexpr uint64_t NONE_U64 = {abi.NONE_U64:#x}ull;",
         f"constexpr uint32_t ADAMW_DECAY = {ADAMW_DECAY}u;",
+        "constexpr uint32_t FENCE_BEFORE = 0x40u, FENCE_AFTER = 0x80u;",
         f"constexpr uint32_t STATISTICS_TILE = {STATISTICS_TILE}u;",
         "",
         *_numbering("ROLE", abi.ROLES),
@@ -156,7 +157,7 @@ def dispatch_header() -> str:
         "",
         "namespace ofa {",
         "",
-        "OFA_INLINE bool run_body(Block& block, const TaskContext& ctx) {",
+        "OFA_FUNCTION bool run_body(Block& block, const TaskContext& ctx) {",
         "    switch (ctx.task->opcode) {",
     ]
     for op in OPS:

@@ -5,24 +5,30 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ofa_tui import abi
 from ofa_tui.data.prepare import Prepared, corpus_spec, model_for, prepare
 from ofa_tui.doom import search as wad_search
 from ofa_tui.doom.packer import PALETTES, PackedWad
 from ofa_tui.doom.packer import load as load_wad
 from ofa_tui.doom.players import BEHAVIOURS
+from ofa_tui.engine import cuda_doctor, cuda_nvml
 from ofa_tui.engine.config import DoomConfig, RunConfig, Sampling
+from ofa_tui.engine.cuda import open_engine
+from ofa_tui.engine.cuda_compiler import VARIANTS, Cubin, best_target, cubin_for, find_nvcc, nvcc_version
+from ofa_tui.engine.cuda_library import DriverLibrary, GpuFacts
 from ofa_tui.engine.host import HostEngine
-from ofa_tui.engine.library import load_kernel
+from ofa_tui.engine.library import KernelLibrary, load_kernel
 from ofa_tui.engine.protocol import Engine, Event
 from ofa_tui.errors import OfaError
+from ofa_tui.presets import ModelConfig
 from ofa_tui.program.lowering import compile_programs
 from ofa_tui.program.validate import validate
 from ofa_tui.progress import Progress
@@ -38,11 +44,13 @@ class Assembled:
     """What run.json keeps beside the options: corpus, input hashes, WAD. Plain values."""
     events: int
     """Steering that the run is to take, from --events and --prompt."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Files for a record beside its own, by name."""
 
 
 def check(settings: Settings, *, doom_required: bool) -> None:
     """The quick checks, before a folder is made or a minute is spent. Raises OfaError."""
-    _check_backend(settings.backend)
+    choose_backend(settings.backend)
     if settings.player not in BEHAVIOURS:
         raise OfaError(f"there is no scripted player {settings.player!r}; choose {', '.join(BEHAVIOURS)}")
     _events(settings)
@@ -52,10 +60,15 @@ def check(settings: Settings, *, doom_required: bool) -> None:
 
 def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
     """Builds everything, with progress on stderr. `doom_required`: a missing WAD is an error, not a note."""
-    compiling = _CompileProgress()
+    backend = choose_backend(settings.backend)
+    if backend.note:
+        Progress("backend").message(backend.note)
+    target = backend.target(settings.preset.model)
+    sms = _split(settings, backend)
+    compiling = _CompileProgress("some minutes" if backend.gpu else "about half a minute")
     with signals_raise(), ThreadPoolExecutor(1) as pool, compiling.given_up_on_error():
         # The compiler is another process: it runs while the text is prepared.
-        kernel = pool.submit(load_kernel, compiling)
+        kernel = pool.submit(_compile, backend, target, compiling)
         events = _events(settings)
         # The record of a run that had a --prompt has it as an event too.
         prompt = "" if any(event.action == "prompt" and event.when == 0 for event in events) else settings.prompt
@@ -69,7 +82,7 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
             train_tokens=prepared.train_tokens,
             valid_tokens=prepared.valid_tokens,
             tokenizer=prepared.tokenizer,
-            sms=settings.sms if doom else (settings.sms[0], settings.sms[1], 0),
+            sms=sms if doom else (sms[0], sms[1], 0),
             seed=settings.seed,
             sampling=Sampling(settings.temperature, settings.top_k, settings.top_p),
             prompt=prompt,
@@ -80,9 +93,15 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
             events=tuple(events),
         )
         config.check()
-        programs = compile_programs(config.model, train, games=config.games)
+        programs = compile_programs(config.model, train, games=config.games, target=target)
         report = validate(programs)
-        engine = HostEngine(programs, config, library=kernel.result())
+        notes = (backend.note,) if backend.note else ()
+        built = kernel.result()
+        engine: Engine
+        if isinstance(built, Cubin):
+            engine = open_engine(programs, config, built, notes)
+        else:
+            engine = HostEngine(programs, config, library=built, notes=notes)
     facts: dict[str, Any] = {
         "corpus": prepared.as_dict(),
         "model": dataclasses.asdict(config.model) | {"parameters": config.model.parameter_count()},
@@ -91,13 +110,35 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
     }
     if doom:
         facts["wad"] = {"path": doom[1].path, "sha256": doom[1].sha256}
-    return Assembled(engine, facts, len(events) + bool(prompt))
+    texts = {}
+    if backend.gpu and isinstance(built, Cubin):
+        facts["gpu"] = _describe_gpu(backend.gpu, built)
+        texts["ptxas.txt"] = built.report
+    return Assembled(engine, facts, len(events) + bool(prompt), texts)
+
+
+def _describe_gpu(gpu: GpuFacts, cubin: Cubin) -> dict[str, Any]:
+    """What a record says of the GPU and of what ran on it."""
+    nvcc = find_nvcc()
+    return {
+        "name": gpu.name,
+        "sms": gpu.n_sms,
+        "capability": list(gpu.capability),
+        "memory_bytes": gpu.memory_bytes,
+        "driver": cuda_nvml.Monitor(gpu.index).driver_version(),
+        "cuda": list(DriverLibrary().version()),
+        "nvcc": nvcc_version(nvcc) if nvcc else "",
+        "kernel": cubin.variant.name,
+        "architecture": cubin.architecture,
+        "cubin_sha256": cubin.sha256,
+    }
 
 
 class _CompileProgress:
     """Tells the person what the wait of the first run is; ends the compiler when nobody waits for it any more."""
 
-    def __init__(self) -> None:
+    def __init__(self, duration: str) -> None:
+        self._duration = duration
         self._progress: Progress | None = None
         self._given_up = False
 
@@ -113,16 +154,50 @@ class _CompileProgress:
         if self._given_up:
             raise OfaError("compiling was given up")
         if self._progress is None:
-            self._progress = Progress("compiling the kernel (first run only, about half a minute)")
+            self._progress = Progress(f"compiling the kernel (first run only, {self._duration})")
         self._progress.update(seconds, f"{seconds:.0f} s")
 
 
-def _check_backend(backend: str) -> None:
-    if backend == "cuda":
-        gpus = Path("/proc/driver/nvidia/gpus")
-        found = gpus.is_dir() and any(gpus.iterdir())
-        missing = "this version runs on the CPU only" if found else "no NVIDIA driver with a GPU was found here"
-        raise OfaError(f"--backend cuda cannot run: {missing}; use --backend host")
+@dataclass(frozen=True)
+class Backend:
+    """Where the kernel runs. `gpu`: the one it runs on; `note`: why not on one, where nobody chose."""
+
+    gpu: GpuFacts | None
+    note: str = ""
+
+    def target(self, model: ModelConfig) -> str:
+        """What the programs of a model are compiled for."""
+        return best_target(self.gpu.capability, model) if self.gpu else "host"
+
+
+def choose_backend(wanted: str) -> Backend:
+    """`auto` takes a GPU where all is there that it needs. Raises OfaError for `cuda` where something is missing."""
+    if wanted == "host":
+        return Backend(None)
+    lack = cuda_doctor.missing()
+    if not lack:
+        return Backend(DriverLibrary().gpus()[0])
+    if wanted == "cuda":
+        raise OfaError(f"--backend cuda cannot run ({lack}); ofa-tui doctor says more, --backend host needs none of it")
+    return Backend(None, f"running on the CPU, since no GPU can be used ({lack})")
+
+
+def divide_sms(count: int) -> tuple[int, int, int]:
+    """SMs of a GPU for train, serve, Doom: 96, 28 and 8 of 132, and about these shares of another number."""
+    serve, doom = max(1, round(count * 28 / 132)), max(1, round(count * 8 / 132))
+    return max(1, count - serve - doom), serve, doom
+
+
+def _split(settings: Settings, backend: Backend) -> tuple[int, int, int]:
+    if backend.gpu is None or settings.sms_asked:
+        return settings.sms
+    return divide_sms(min(backend.gpu.n_sms, abi.MAX_SMS))
+
+
+def _compile(backend: Backend, target: str, on_compile: _CompileProgress) -> KernelLibrary | Cubin:
+    if backend.gpu is None:
+        return load_kernel(on_compile)
+    return cubin_for(VARIANTS[target], backend.gpu.architecture, on_compile, through_pycuda=True)
 
 
 def _prepare(settings: Settings) -> Prepared:

@@ -22,6 +22,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("ofa_tui.commands.replay", "show a recorded run in the terminal UI"),
     "doom": ("ofa_tui.commands.doom", "play a Doom demo, with its trace or frames"),
     "prepare": ("ofa_tui.data.prepare", "tokenise a corpus ahead of time"),
+    "doctor": ("ofa_tui.commands.doctor", "say what a run on the GPU needs and whether it is here"),
     "program": ("ofa_tui.commands.program", "print or simulate the task programs a preset compiles to"),
 }
 """name → (module with add_arguments(parser) and run(args) -> int, help)."""

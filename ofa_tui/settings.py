@@ -27,6 +27,8 @@ class Settings:
     tokenizer: str
     sms: tuple[int, int, int]
     """Blocks for train, serve, Doom."""
+    sms_asked: bool
+    """Whether they were given with --sms; else a GPU divides its own."""
     seed: int
     prompt: str
     temperature: float
@@ -151,6 +153,7 @@ def from_arguments(args: argparse.Namespace, default_preset: str = "tiny") -> Se
         valid=tuple(args.valid),
         tokenizer=args.tokenizer or chosen.tokenizer,
         sms=sms,
+        sms_asked=args.sms is not None,
         seed=args.seed,
         prompt=args.prompt,
         temperature=args.temperature,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles the kernel for a GPU without having one, and reads the assembler's report.
 
-    scripts/compile_gpu.py [--arch 90a] [--nvcc PATH] [--keep FILE]
+    scripts/compile_gpu.py [--arch 90a] [--variant portable|sm90] [--nvcc PATH] [--keep FILE]
 
 Prints registers, stack and spills of the entry and, apart from it, the called functions that spill most. Fails when
 the entry spills registers, when the assembler says that it ignored a request for registers or serialised matrix
@@ -21,7 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from ofa_tui import abi_header, locations
-from ofa_tui.engine import compiler
+from ofa_tui.engine import compiler, cuda_compiler
 from ofa_tui.errors import OfaError
 
 ENTRY = "megakernel"
@@ -106,7 +106,9 @@ def summary(text: str, worst: int = 10) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--arch", default="90a", help="GPU architecture (default: 90a)")
-    parser.add_argument("--nvcc", default=shutil.which("nvcc"), help="CUDA compiler (default: the one on PATH)")
+    parser.add_argument("--nvcc", default=cuda_compiler.find_nvcc(), help="CUDA compiler (default: the one on PATH)")
+    parser.add_argument("--variant", choices=[v.name for v in cuda_compiler.VARIANTS.values()], default="sm90",
+                        help="which form of the kernel (default: sm90)")
     parser.add_argument("--keep", type=Path, help="where to put the cubin; its report goes beside it as .txt")
     options = parser.parse_args()
     if not options.nvcc:
@@ -116,8 +118,11 @@ def main() -> int:
         work = Path(folder)
         abi_header.write_headers(work / "generated")
         cubin = work / "megakernel.cubin"
-        arguments = compiler.nvcc_arguments(
-            options.nvcc, locations.cuda_sources(), work / "generated", cubin, options.arch
+        variant = next(v for v in cuda_compiler.VARIANTS.values() if v.name == options.variant)
+        (work / "kernel.cu").write_text(variant.text)
+        include = [locations.cuda_sources(), work / "generated"]
+        arguments = cuda_compiler.nvcc_arguments(
+            options.nvcc, variant, options.arch, include, "kernel.cu", cubin.name
         )
         try:
             text = compiler.run_compiler(arguments, work)

@@ -1,4 +1,5 @@
-// An NVIDIA GPU: a block is 384 threads of one CTA, one CTA per SM.
+// An NVIDIA GPU: a block is the threads of a CTA that run bodies, one CTA per SM. On Hopper they are its last two
+// warpgroups (platform/sm90_entry.cuh), in the portable kernel all (platform/device_entry.cuh).
 #pragma once
 
 #include <math.h>
@@ -17,27 +18,44 @@
 
 namespace ofa {
 
-constexpr int BLOCK_THREADS = 384;
+constexpr int BLOCK_THREADS = 256;
+#if defined(OFA_SM90)
+constexpr int FIRST_THREAD = 128;
+#else
+constexpr int FIRST_THREAD = 0;
+#endif
+// Random delays are for tests on virtual SMs: the word that asks for them would be read from memory at every signal.
+constexpr bool HAS_JITTER = false;
+
+// The thread's number, read anew wherever it is asked for: what is derived from it is then not kept in registers through a
+// loop that calls bodies.
+OFA_INLINE int fresh_thread() {
+    int thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    return thread;
+}
 
 // One object per CTA, in its shared memory.
 class Block {
 public:
     // By one thread, before a barrier. `scratch` holds `scratch_bytes` for every SM.
-    __device__ void open(uint32_t sm, uint8_t* scratch, uint64_t scratch_bytes) {
+    __device__ void open(uint32_t sm, uint8_t* near, uint32_t near_bytes, uint8_t* scratch, uint64_t scratch_bytes) {
         sm_ = sm;
+        near_ = near;
+        near_bytes_ = near_bytes;
         scratch_ = scratch + sm * scratch_bytes;
         scratch_bytes_ = scratch_bytes;
     }
 
     __device__ uint32_t sm() const { return sm_; }
-    __device__ int thread() const { return int(threadIdx.x); }
+    __device__ int thread() const { return int(threadIdx.x) - FIRST_THREAD; }
     __device__ int threads() const { return BLOCK_THREADS; }
-    __device__ bool leader() const { return threadIdx.x == 0; }
-    __device__ void sync() { __syncthreads(); }
+    __device__ bool leader() const { return threadIdx.x == FIRST_THREAD; }
+    __device__ void sync() { asm volatile("bar.sync 1, 256;" ::: "memory"); }
 
     template <class F>
     OFA_INLINE void for_each(int64_t n, F f) {
-        for (int64_t i = threadIdx.x; i < n; i += BLOCK_THREADS) f(i);
+        for (int64_t i = thread(); i < n; i += BLOCK_THREADS) f(i);
     }
 
     template <class F>
@@ -49,7 +67,7 @@ public:
     template <class Term, class Done>
     OFA_INLINE void sum_rows(int64_t rows, int64_t n, Term term, Done done) {
         const int lane = threadIdx.x % 32;
-        for (int64_t r = threadIdx.x / 32; r < rows; r += BLOCK_THREADS / 32) {
+        for (int64_t r = thread() / 32; r < rows; r += BLOCK_THREADS / 32) {
             decltype(term(r, int64_t(0))) value = 0;
             for (int64_t i = lane; i < n; i += 32) value += term(r, i);
             for (int distance = 16; distance > 0; distance /= 2)
@@ -71,10 +89,10 @@ public:
             const T value = f();
             memcpy(&value_, &value, sizeof(T));
         }
-        __syncthreads();
+        sync();
         T value;
         memcpy(&value, &value_, sizeof(T));
-        __syncthreads();
+        sync();
         return value;
     }
 
@@ -84,28 +102,36 @@ public:
     }
     __device__ uint64_t scratch_bytes() const { return scratch_bytes_; }
 
+    // Shared memory, kept during a task only, 1024-byte aligned at offset 0.
+    template <class T>
+    OFA_INLINE T* near(uint32_t offset_bytes = 0) const {
+        return reinterpret_cast<T*>(near_ + offset_bytes);
+    }
+    __device__ uint32_t near_bytes() const { return near_bytes_; }
+
 private:
     // Strided partial results per thread, a butterfly within each warp, then the warps in order.
     template <class T, class F, class Combine>
     OFA_INLINE T reduce(int64_t n, F f, T initial, Combine combine) {
         static_assert(sizeof(T) <= sizeof(uint64_t));
         T value = initial;
-        for (int64_t i = threadIdx.x; i < n; i += BLOCK_THREADS) value = combine(value, f(i));
+        for (int64_t i = thread(); i < n; i += BLOCK_THREADS) value = combine(value, f(i));
         for (int distance = 16; distance > 0; distance /= 2)
             value = combine(value, __shfl_xor_sync(0xFFFFFFFFu, value, distance));
-        if (threadIdx.x % 32 == 0) memcpy(&partial_[threadIdx.x / 32], &value, sizeof(T));
-        __syncthreads();
+        if (threadIdx.x % 32 == 0) memcpy(&partial_[thread() / 32], &value, sizeof(T));
+        sync();
         T total = initial;
         for (int warp = 0; warp < BLOCK_THREADS / 32; ++warp) {
             T part;
             memcpy(&part, &partial_[warp], sizeof(T));
             total = combine(total, part);
         }
-        __syncthreads();
+        sync();
         return total;
     }
 
-    uint32_t sm_;
+    uint32_t sm_, near_bytes_;
+    uint8_t* near_;
     uint8_t* scratch_;
     uint64_t scratch_bytes_;
     // What the threads exchange.
@@ -113,16 +139,17 @@ private:
     uint64_t partial_[BLOCK_THREADS / 32];
 };
 
-// --- atomics: T is uint32_t or uint64_t. System scope where the host may be the other side; device scope for what
-// --- only blocks exchange.
+// --- atomics: T is uint32_t or uint64_t. The host is the other side of some of them, but only through copies to and
+// --- from device memory, which meet the blocks in the second-level cache: device scope reaches both. What is published
+// --- for the host is released to the whole system.
 
 template <class T>
 OFA_INLINE T load_relaxed(const T* p) {
-    return __nv_atomic_load_n(const_cast<T*>(p), __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_SYSTEM);
+    return __nv_atomic_load_n(const_cast<T*>(p), __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
 }
 template <class T>
 OFA_INLINE T load_acquire(const T* p) {
-    return __nv_atomic_load_n(const_cast<T*>(p), __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_SYSTEM);
+    return __nv_atomic_load_n(const_cast<T*>(p), __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE);
 }
 template <class T>
 OFA_INLINE T load_seq_cst(const T* p) {
@@ -130,7 +157,7 @@ OFA_INLINE T load_seq_cst(const T* p) {
 }
 template <class T>
 OFA_INLINE void store_relaxed(T* p, T value) {
-    __nv_atomic_store_n(p, value, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_SYSTEM);
+    __nv_atomic_store_n(p, value, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
 }
 template <class T>
 OFA_INLINE void store_release(T* p, T value) {

@@ -1,11 +1,11 @@
-// The GPU kernel's entry: one CTA per SM, all resident.
+// The portable GPU kernel's entry: one CTA per SM, all resident, and every thread runs bodies.
 #pragma once
 
 extern "C" __global__ void __launch_bounds__(ofa::BLOCK_THREADS, 1)
 megakernel(const __grid_constant__ ofa::Launch launch) {
     __shared__ ofa::Block block;
     __shared__ ofa::Turn turn;
-    if (threadIdx.x == 0) block.open(blockIdx.x, launch.scratch, launch.scratch_bytes);
+    if (threadIdx.x == 0) block.open(blockIdx.x, nullptr, 0, launch.scratch, launch.scratch_bytes);
     __syncthreads();
     ofa::run_block(block, launch, turn);
 }

@@ -23,6 +23,8 @@
 
 namespace ofa {
 
+constexpr bool HAS_JITTER = true;
+
 class Block {
 public:
     Block(uint32_t sm, uint8_t* scratch, uint64_t scratch_bytes)

@@ -14,7 +14,7 @@ OFA_INLINE uint32_t role_of_program(uint32_t program) {
 }
 
 // `counter` is NONE_U32 for a failure that is not a counter's; `expected` and `seen` explain it.
-OFA_FUNCTION void record_abort(const TaskContext& ctx, uint32_t code, uint32_t counter, uint64_t expected,
+OFA_INLINE void record_abort(const TaskContext& ctx, uint32_t code, uint32_t counter, uint64_t expected,
                                uint64_t seen) {
     Abort& record = ctx.launch->telemetry->abort;
     if (!compare_exchange(&record.taken, 0u, 1u)) return;

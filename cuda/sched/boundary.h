@@ -6,7 +6,7 @@
 namespace ofa {
 
 // The role's queue ends before this task. Several games may say so at once: the earliest end counts.
-OFA_FUNCTION void end_queue(const TaskContext& ctx) {
+OFA_INLINE void end_queue(const TaskContext& ctx) {
     uint64_t* end = &ctx.launch->queues[role_of_program(ctx.program)].end;
     for (;;) {
         const uint64_t seen = load_acquire(end);
@@ -17,7 +17,7 @@ OFA_FUNCTION void end_queue(const TaskContext& ctx) {
 // Holds the iteration until `*not_before_ns` and as long as it is `held`, which moves the time on. False when the run
 // ends here. While held `let_through()` is asked again and again; true ends the hold.
 template <class LetThrough>
-OFA_FUNCTION bool pass_boundary(const TaskContext& ctx, uint64_t* not_before_ns, LetThrough let_through) {
+OFA_INLINE bool pass_boundary(const TaskContext& ctx, uint64_t* not_before_ns, LetThrough let_through) {
     constexpr uint64_t LONGEST_SLEEP_NS = 2000000;
     const Control& control = *ctx.launch->control;
     WaitTimer timer(ctx);

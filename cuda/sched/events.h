@@ -9,7 +9,7 @@ namespace ofa {
 // Applies the events of `clock` that are due at `now`, in the order they were posted. `apply` returns false for an
 // event that is not the caller's, such as one for another game: it stays open.
 template <class Apply>
-OFA_FUNCTION void apply_events(const Launch& launch, uint32_t clock, uint64_t now, Apply apply) {
+OFA_INLINE void apply_events(const Launch& launch, uint32_t clock, uint64_t now, Apply apply) {
     const Control& control = *launch.control;
     Telemetry& telemetry = *launch.telemetry;
     if (load_acquire(&control.posted[clock]) == load_acquire(&telemetry.events_first_open[clock])) return;
@@ -41,7 +41,7 @@ OFA_FUNCTION void apply_events(const Launch& launch, uint32_t clock, uint64_t no
 }
 
 // Step events move SMs between roles. Each block reads its entry before its next task.
-OFA_FUNCTION void apply_step_events(const Launch& launch, uint64_t step) {
+OFA_INLINE void apply_step_events(const Launch& launch, uint64_t step) {
     apply_events(launch, CLOCK_STEP, step, [&](const Event& event) {
         if (event.action != ACTION_SET_ROLE) return true;
         store_release(&launch.roles[event.target], uint32_t(event.args[0]));

@@ -7,6 +7,7 @@
 namespace ofa {
 
 OFA_INLINE void jitter(const Launch& launch, uint32_t sm) {
+    if (!HAS_JITTER) return;
     const uint64_t seed = load_relaxed(&launch.control->jitter_seed);
     if (seed == 0) return;
     const uint64_t bits = random_bits(seed + sm, now_ns());

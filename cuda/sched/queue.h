@@ -45,7 +45,7 @@ OFA_INLINE uint32_t choose_role(const Launch& launch, uint32_t sm, uint32_t role
 }
 
 // The next ticket of a block with a seat: token * tasks + task.
-OFA_FUNCTION uint64_t next_owned_ticket(const Launch& launch, uint32_t sm, const Program& program, Place& place) {
+OFA_INLINE uint64_t next_owned_ticket(const Launch& launch, uint32_t sm, const Program& program, Place& place) {
     const bool seated = has_seat(program, place) || (take_seat(launch, sm, place) && has_seat(program, place));
     return seated ? place.token * program.n_tasks + place.task++ : TICKET_NONE;
 }
@@ -61,7 +61,7 @@ OFA_INLINE uint64_t claim_ticket(const Launch& launch, uint32_t sm, uint32_t rol
 }
 
 // Waits for better times, and in the place of the step that will not come applies step events after the last one.
-OFA_FUNCTION void rest(const Launch& launch, uint32_t sm, uint32_t role) {
+OFA_INLINE void rest(const Launch& launch, uint32_t sm, uint32_t role) {
     show_no_task(launch, sm, role);
     if (load_acquire(&launch.telemetry->finished) != 0) apply_step_events(launch, launch.schedule.steps);
     sleep_ns(2000000);
@@ -81,7 +81,7 @@ OFA_INLINE bool locate_task(const Launch& launch, uint32_t sm, uint32_t role, ui
         place = {program, uint32_t(ticket % n_tasks), ticket / n_tasks};
     }
     const Task* task = launch.programs[place.program].tasks + place.task;
-    *ctx = {&launch, task, place.program, sm, place.iteration, 0, ticket};
+    *ctx = {&launch, task, place.program, sm, place.iteration, 0, ticket, false};
     return true;
 }
 

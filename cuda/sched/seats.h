@@ -32,7 +32,7 @@ OFA_INLINE uint32_t most_seats(const Program& program) { return program.tasks[pr
 
 // The first task from `from` on whose lane is the block's, or n_tasks. Lanes come in runs that count up from 0, so that
 // a block's task in a run is found from any other, and a run is skipped from its last task.
-OFA_FUNCTION uint32_t next_owned(const Program& program, uint32_t from, uint32_t rank, uint32_t blocks) {
+OFA_INLINE uint32_t next_owned(const Program& program, uint32_t from, uint32_t rank, uint32_t blocks) {
     const Task* tasks = program.tasks;
     while (from < program.n_tasks) {
         const uint32_t lane = tasks[from].lane;
@@ -47,26 +47,25 @@ OFA_FUNCTION uint32_t next_owned(const Program& program, uint32_t from, uint32_t
 }
 
 // Whether the block has a seat, after a step to the next token where it is done with this one.
-OFA_FUNCTION bool has_seat(const Program& program, Place& place) {
-    if (place.blocks == 0) return false;
-    place.task = next_owned(program, place.task, place.rank, place.blocks);
-    if (place.task < program.n_tasks) return true;
-    place.token += 1;
-    place.rank = place.next_rank;
-    place.blocks = place.next_blocks;
-    place.task = place.blocks == 0 ? 0 : next_owned(program, 0, place.rank, place.blocks);
-    return place.blocks != 0;
+OFA_INLINE bool has_seat(const Program& program, Place& place) {
+    for (bool stepped = false; place.blocks != 0; stepped = true) {
+        place.task = next_owned(program, place.task, place.rank, place.blocks);
+        if (place.task < program.n_tasks || stepped) return true;
+        place = {place.token + 1, place.tokens_open, 0, place.next_rank, place.next_blocks, place.next_rank,
+                 place.next_blocks};
+    }
+    return false;
 }
 
 // Whether the block may take up another role: it has no seat, and takes back that it asked for one.
-OFA_FUNCTION bool gives_up_seat(const Launch& launch, uint32_t sm, const Program& program, Place& place) {
+OFA_INLINE bool gives_up_seat(const Launch& launch, uint32_t sm, const Program& program, Place& place) {
     if (has_seat(program, place)) return false;
     uint32_t* blocks = &launch.seats[sm].blocks;
     return compare_exchange(blocks, SEAT_ASKED, SEAT_NONE) || load_acquire(blocks) == SEAT_NONE;
 }
 
 // Takes the seat that the block was given, or asks for one. Where nobody is left to give any it takes the first itself.
-OFA_FUNCTION bool take_seat(const Launch& launch, uint32_t sm, Place& place) {
+OFA_INLINE bool take_seat(const Launch& launch, uint32_t sm, Place& place) {
     ServeState& serve = *launch.serve;
     Seat& seat = launch.seats[sm];
     uint32_t blocks = load_acquire(&seat.blocks);
@@ -89,7 +88,7 @@ OFA_FUNCTION bool take_seat(const Launch& launch, uint32_t sm, Place& place) {
 
 // Waits until the token of an owned task is open, which only the task that opens it need not. Then the version it reads
 // is pinned, and the block's seat in the token after it stands fast.
-OFA_FUNCTION bool wait_for_opening(const TaskContext& ctx, Place& place) {
+OFA_INLINE bool wait_for_opening(const TaskContext& ctx, Place& place) {
     const Launch& launch = *ctx.launch;
     const Program& program = launch.programs[ctx.program];
     if (!is_owned(program) || ctx.task == program.tasks || place.tokens_open > ctx.iteration) return true;

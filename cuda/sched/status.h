@@ -7,7 +7,7 @@ namespace ofa {
 
 OFA_INLINE SmStatus& status_of(const TaskContext& ctx) { return ctx.launch->telemetry->sms[ctx.sm]; }
 
-OFA_INLINE void add_relaxed(uint64_t* total, uint64_t amount) { store_relaxed(total, *total + amount); }
+OFA_INLINE void add_relaxed(uint64_t* total, uint64_t amount) { fetch_add_relaxed(total, amount); }
 
 OFA_INLINE void show_task(const TaskContext& ctx, uint32_t phase) {
     SmStatus& status = status_of(ctx);
@@ -30,10 +30,11 @@ OFA_INLINE void show_no_task(const Launch& launch, uint32_t sm, uint32_t role) {
 class WaitTimer {
 public:
     OFA_INLINE explicit WaitTimer(const TaskContext& ctx)
-        : status_(status_of(ctx)), phase_(status_.phase), started_ns_(now_ns()) {
-        store_relaxed(&status_.phase, uint32_t(PHASE_WAITING));
+        : status_(status_of(ctx)), ahead_(ctx.ahead), phase_(status_.phase), started_ns_(now_ns()) {
+        if (!ahead_) store_relaxed(&status_.phase, uint32_t(PHASE_WAITING));
     }
     OFA_INLINE ~WaitTimer() {
+        if (ahead_) return;
         const uint64_t now = now_ns();
         add_relaxed(&status_.wait_ns, now - started_ns_);
         store_relaxed(&status_.heartbeat_ns, now);
@@ -42,6 +43,7 @@ public:
 
 private:
     SmStatus& status_;
+    bool ahead_;
     uint32_t phase_;
     uint64_t started_ns_;
 };

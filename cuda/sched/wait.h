@@ -28,7 +28,7 @@ OFA_INLINE bool held(const TaskContext& ctx) {
 // which this thread did not run (a stopped process, a machine asleep) uses up the deadline. `counter` names what is
 // waited for in the abort record (abi.ABORT).
 template <class Read>
-OFA_FUNCTION bool wait_until(const TaskContext& ctx, uint32_t counter, uint64_t expected, Read read) {
+OFA_INLINE bool wait_until(const TaskContext& ctx, uint32_t counter, uint64_t expected, Read read) {
     if (read() >= expected) return true;
     WaitTimer timer(ctx);
     const Launch& launch = *ctx.launch;
@@ -40,6 +40,7 @@ OFA_FUNCTION bool wait_until(const TaskContext& ctx, uint32_t counter, uint64_t 
             if (aborted(launch) || past_end(ctx)) return false;
             const uint64_t now = now_ns();
             store_relaxed(&status_of(ctx).heartbeat_ns, now);
+            if (ctx.ahead && load_relaxed(&status_of(ctx).phase) != PHASE_RUNNING) show_task(ctx, PHASE_WAITING);
             if (held(ctx)) started_ns = now;
             if (now - checked_ns > LONGEST_GAP_NS) started_ns += now - checked_ns;
             checked_ns = now;
@@ -58,7 +59,7 @@ OFA_INLINE const uint64_t* counter_at(const Launch& launch, uint32_t counter) {
 
 // The waits that a program cannot express because they follow from the schedule: a step starts after the held-out
 // sweep before it, and a sweep batch after the steps and batches before it. They share the activations.
-OFA_FUNCTION bool wait_for_schedule(const TaskContext& ctx) {
+OFA_INLINE bool wait_for_schedule(const TaskContext& ctx) {
     const Launch& launch = *ctx.launch;
     uint64_t steps, batches;
     if (ctx.task->opcode == OPCODE_STEP_BEGIN) {
@@ -76,7 +77,7 @@ OFA_FUNCTION bool wait_for_schedule(const TaskContext& ctx) {
 }
 
 // All waits of a task; false when it must not be run.
-OFA_FUNCTION bool wait_for_inputs(const TaskContext& ctx) {
+OFA_INLINE bool wait_for_inputs(const TaskContext& ctx) {
     const Launch& launch = *ctx.launch;
     jitter(launch, ctx.sm);
     for (uint32_t w = 0; w < ctx.task->n_waits; ++w) {

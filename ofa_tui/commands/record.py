@@ -29,6 +29,8 @@ def record_run(settings: Settings, folder: Path, *, frame_every_s: float, doom_d
         raise
     facts = {"settings": settings.as_dict(), **run.facts}
     writer = RunWriter(folder, facts, run.engine.info, frame_every_s=frame_every_s, demo=demo)
+    for name, text in run.texts.items():
+        writer.add_text(name, text)
     code = record(run.engine, writer)
     missed = run.events - writer.tally.events_applied
     if missed > 0:

@@ -105,14 +105,6 @@ def host_arguments(
     return [*arguments, "-o", str(output)]
 
 
-def nvcc_arguments(nvcc: str, sources: Path, generated: Path, output: Path, arch: str = "90a") -> list[str]:
-    """The command line of the GPU build: a cubin for one architecture, with the assembler's report on stderr."""
-    return [
-        nvcc, "-std=c++20", "-O3", "-cubin", f"-gencode=arch=compute_{arch},code=sm_{arch}", "--expt-relaxed-constexpr",
-        "-Xptxas", "-v", f"-I{sources}", f"-I{generated}", str(sources / "megakernel.cu"), "-o", str(output),
-    ]
-
-
 # --- cache --------------------------------------------------------------------------------------------------------
 
 
@@ -176,7 +168,7 @@ def build(
     compiler = find_compiler()
     folder = locations.cache() / "kernels" / cache_key(compiler, sources, sanitizer, product)
     output = folder / ("kernel-test" if sanitizer else product.name)
-    if not _intact(output):
+    if not intact(output):
         try:
             folder.mkdir(parents=True, exist_ok=True)
             _compile_into(compiler, sources, output, sanitizer, on_progress, product)
@@ -192,11 +184,22 @@ def _checksum_file(output: Path) -> Path:
     return output.with_name(output.name + ".sha256")
 
 
-def _intact(output: Path) -> bool:
+def intact(output: Path) -> bool:
+    """Whether the file is there, whole as it was written."""
     try:
         return hashlib.sha256(output.read_bytes()).hexdigest() == _checksum_file(output).read_text()
     except (OSError, UnicodeDecodeError):
         return False
+
+
+def keep(data: bytes, output: Path, work: Path, mode: int = 0o644) -> None:
+    """Puts a finished product where `intact` finds it, in one move from the folder `work` beside it."""
+    part, checksum = work / "finished", work / "checksum"
+    part.write_bytes(data)
+    part.chmod(mode)
+    checksum.write_text(hashlib.sha256(data).hexdigest())
+    os.replace(part, output)
+    os.replace(checksum, _checksum_file(output))
 
 
 def _compile_into(
@@ -210,10 +213,7 @@ def _compile_into(
         run_compiler(arguments, Path(work), on_progress)
         if not built.is_file():
             raise OfaError(f"{compiler.command[0]} reported success but wrote no kernel; try another one with CXX")
-        checksum = Path(work) / "checksum"
-        checksum.write_text(hashlib.sha256(built.read_bytes()).hexdigest())
-        os.replace(built, output)
-        os.replace(checksum, _checksum_file(output))
+        keep(built.read_bytes(), output, Path(work), built.stat().st_mode)
 
 
 def run_compiler(arguments: Iterable[str], work: Path, on_progress: OnProgress | None = None) -> str:

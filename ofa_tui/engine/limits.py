@@ -13,6 +13,16 @@ ENDLESS = 1 << 40
 """Tokens, and tics, that serving and Doom can go on for: a million a second for twelve days."""
 
 
+def check_programs(programs: ProgramSet, config: RunConfig) -> None:
+    """Raises OfaError where programs were compiled for another run: the kernel would leave its buffers."""
+    asked = {"model": config.model, "batch": config.train.batch, "games": config.games}
+    compiled = {"model": programs.model, "batch": programs.train.batch, "games": programs.games}
+    for what, value in asked.items():
+        if compiled[what] != value:
+            raise OfaError(f"these programs were compiled for {what} {compiled[what]} and the run has {value}; "
+                           "compile them for this run")
+
+
 def check_tickets(programs: ProgramSet, config: RunConfig, schedule: Schedule) -> None:
     """Raises OfaError where a queue's tickets would not fit.
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
 from ofa_tui import abi
-from ofa_tui.engine import limits, windows
-from ofa_tui.engine.arena import ALIGNMENT, Arena
+from ofa_tui.engine import cuda_maps, limits, windows
+from ofa_tui.engine.arena import ALIGNMENT, PAGE, Arena
 from ofa_tui.engine.config import RunConfig, deadline_s
-from ofa_tui.engine.layouts import to_stream
+from ofa_tui.engine.layouts import from_bf16, to_bf16, to_stream
 from ofa_tui.engine.schedule import make_schedule
 from ofa_tui.errors import OfaError
 from ofa_tui.program.types import Buffer, ProgramSet
@@ -19,6 +19,10 @@ PER_STEP = ("losses", "step_end_ns", "train_windows", "sweep_sums", "sweep_count
 """Arrays that grow with the number of steps."""
 SNAPSHOT_BYTES, MOST_SNAPSHOTS = 1 << 28, 64
 """What all games' snapshots may need together, and how many of one game are kept: there is one per second of it."""
+ZERO_AT_FIRST = ("scratch", "doom_games", "doom_snapshots")
+"""Arrays beside buffers that the host leaves as they are."""
+ZERO_KINDS = ("activation", "gradient", "cache")
+"""Kinds of buffers that the host leaves as they are."""
 ROLE_OF_PROGRAM = {"train": abi.TRAIN, "sweep": abi.TRAIN, "decode": abi.SERVE, "doom": abi.DOOM}
 DTYPES = {"f4": np.float32, "bf16": np.uint16, "i4": np.int32, "u1": np.uint8, "f8": np.float64, "u8": np.uint64,
           "packet": np.uint64}
@@ -29,21 +33,40 @@ def buffer_array(buffer: Buffer) -> str:
     return f"buffer/{buffer.name}"
 
 
+def to_storage(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """f4 values as an array of a buffer holds them: as they are, or the bits of the nearest bf16."""
+    return to_bf16(values) if dtype == DTYPES["bf16"] else values
+
+
+def from_storage(stored: np.ndarray) -> np.ndarray:
+    """An f4 copy of what an array of weights holds."""
+    return from_bf16(stored) if stored.dtype == DTYPES["bf16"] else stored.astype(np.float32)
+
+
 class RunMemory:
-    """The arena of a run, filled in: initial weights, data order, programs, control block, game seats."""
+    """The arena of a run, filled in: initial weights, data order, programs, control block, game seats.
+
+    What is read or written while the kernel runs lies in the first `shared_bytes` of it: a GPU's engine keeps a copy
+    of them. The other arrays are the kernel's alone between start and end.
+    """
 
     def __init__(self, programs: ProgramSet, config: RunConfig, scratch_bytes: Callable[[np.ndarray], int],
-                 game_bytes: int, available_bytes: int, snapshot_bytes: int = 0) -> None:
+                 game_bytes: int, available_bytes: int, snapshot_bytes: int = 0,
+                 default_deadline_s: float | None = None) -> None:
         """`scratch_bytes` says what each SM needs, given an abi.LAUNCH with its model filled in. With `snapshot_bytes`
-        0 no game can be rewound."""
+        0 no game can be rewound.
+
+        `default_deadline_s` counts where the run has none of its own; without it, what suits a processor.
+        """
         self.programs = programs
         self.config = config
+        self._deadline_s = config.deadline_s or default_deadline_s or deadline_s(config)
         self._valid_windows = windows.valid_windows(len(config.valid_tokens), config.model.context, config.train.batch)
         self.schedule = make_schedule(config, len(self._valid_windows))
+        limits.check_programs(programs, config)
         limits.check_tickets(programs, config, self.schedule)
         self.arena = arena = Arena()
-        head = np.zeros(1, abi.LAUNCH)
-        _fill_model(head, config)
+        head = model_of_launch(config)
         self._scratch_bytes = -(-scratch_bytes(head) // ALIGNMENT) * ALIGNMENT
         self._snapshot_slots = _snapshot_slots(config.games * snapshot_bytes)
         self._reserve(game_bytes, snapshot_bytes)
@@ -72,41 +95,77 @@ class RunMemory:
     def weights(self, version: int) -> dict[str, np.ndarray]:
         """f4 copies of every parameter of a weight version."""
         return {
-            name: self.buffer(name)[version % self.programs.buffers[name].copies].astype(np.float32)
+            name: from_storage(self.buffer(name)[version % self.programs.buffers[name].copies])
             for name in self.programs.parameters
         }
+
+    def exact_weights(self, version: int) -> dict[str, np.ndarray]:
+        """As `weights` of the newest version, as exact as the optimiser has them."""
+        masters = {name: f"{name}.master" for name in self.programs.parameters}
+        return {
+            name: self.buffer(masters[name])[0].copy() if masters[name] in self.programs.buffers else weights
+            for name, weights in self.weights(version).items()
+        }
+
+    def initial_parts(self) -> Iterator[tuple[int, int]]:
+        """(offset, bytes) of the parts of the arena that need not be zero when the kernel starts."""
+        buffers = {buffer_array(buffer): buffer for buffer in self.programs.buffers.values()}
+        for name in self.arena.names():
+            kind = buffers[name].kind if name in buffers else ""
+            fresh_moment = kind == "moment" and self.config.initial is None
+            if name not in ZERO_AT_FIRST and kind not in ZERO_KINDS and not fresh_moment:
+                yield self.arena.offset(name), self.arena.bytes_of(name)
+
+    def state_parts(self) -> Iterator[tuple[int, int]]:
+        """(offset, bytes) of weights, their masters and moments: what `weights` and `moments` read after a run."""
+        for buffer in self.programs.buffers.values():
+            if buffer.kind in ("weight", "master", "moment") and buffer.layout == "rows":
+                name = buffer_array(buffer)
+                yield self.arena.offset(name), self.arena.bytes_of(name)
 
     # --- layout ---------------------------------------------------------------------------------------------------
 
     def _reserve(self, game_bytes: int, snapshot_bytes: int) -> None:
-        arena, config, programs = self.arena, self.config, self.programs
-        model, games, steps = config.model, config.games, self.schedule.own_steps
-        arena.reserve("launch", abi.LAUNCH, 1)
+        self._reserve_shared()
+        self.shared_bytes = -(-self.arena.size // PAGE) * PAGE
+        self.arena.pad_to(self.shared_bytes)
+        self._reserve_private(game_bytes, snapshot_bytes)
+
+    def _reserve_shared(self) -> None:
+        arena, config = self.arena, self.config
+        games, steps = config.games, self.schedule.own_steps
         arena.reserve("control", abi.CONTROL, 1)
+        arena.reserve("prompts", np.int32, abi.PROMPT_SLOTS, config.model.context)
         arena.reserve("telemetry", abi.TELEMETRY, 1)
+        arena.reserve("telemetry_after", abi.TELEMETRY, 1)  # a copy that a GPU's engine makes after all others
         arena.reserve("serve", abi.SERVE_STATE, 1)
         arena.reserve("queues", abi.QUEUE, len(abi.ROLES))
         arena.reserve("roles", np.uint32, abi.MAX_SMS)
         arena.reserve("seats", abi.SEAT, abi.MAX_SMS)
-        arena.reserve("counters", np.uint64, len(programs.counters), abi.COUNTER_STRIDE)
-        arena.reserve("operands", abi.OPERAND, len(programs.views))
-        for name in abi.PROGRAMS:
-            arena.reserve(f"tasks/{name}", abi.TASK, len(programs.programs[name].tasks))
+        arena.reserve("counters", np.uint64, len(self.programs.counters), abi.COUNTER_STRIDE)
         arena.reserve("losses", np.float32, steps)
         arena.reserve("step_end_ns", np.uint64, steps)
         batches = self.schedule.all_batches - self.schedule.batches_before
         arena.reserve("sweep_sums", np.float64, batches)
         arena.reserve("sweep_counts", np.uint64, batches)
-        arena.reserve("train_tokens", np.int32, len(config.train_tokens))
-        arena.reserve("valid_tokens", np.int32, len(config.valid_tokens))
-        arena.reserve("train_windows", np.int64, steps, config.train.batch)
-        arena.reserve("valid_windows", np.int64, *self._valid_windows.shape)
         arena.reserve("served", abi.SERVED, abi.SERVED_RING)
-        arena.reserve("prompts", np.int32, abi.PROMPT_SLOTS, model.context)
         arena.reserve("frames", np.uint8, games, abi.FRAME_SLOTS, abi.FRAME_HEIGHT, abi.FRAME_WIDTH)
         arena.reserve("doom_status", abi.DOOM_STATUS, games, abi.FRAME_SLOTS)
         arena.reserve("doom_commands", abi.DOOM_COMMAND, games, abi.COMMAND_RING)
         arena.reserve("doom_seats", abi.DOOM_SEAT, games)
+
+    def _reserve_private(self, game_bytes: int, snapshot_bytes: int) -> None:
+        arena, config, programs = self.arena, self.config, self.programs
+        games = config.games
+        arena.reserve("launch", abi.LAUNCH, 1)
+        arena.reserve("operands", abi.OPERAND, len(programs.views))
+        arena.reserve("tensor_maps", np.uint8, cuda_maps.first_maps(programs)[1], cuda_maps.MAP_BYTES)
+        for name in abi.PROGRAMS:
+            arena.reserve(f"tasks/{name}", abi.TASK, len(programs.programs[name].tasks))
+        arena.reserve("train_tokens", np.int32, len(config.train_tokens))
+        arena.reserve("valid_tokens", np.int32, len(config.valid_tokens))
+        arena.reserve("train_windows", np.int64, self.schedule.own_steps, config.train.batch)
+        arena.reserve("valid_windows", np.int64, *self._valid_windows.shape)
         arena.reserve("doom_games", np.uint8, games, game_bytes)
         arena.reserve("doom_snapshots", np.uint8, games, self._snapshot_slots, snapshot_bytes)
         arena.reserve("doom_wad", np.uint8, len(config.doom.blob) if config.doom and games else 0)
@@ -145,13 +204,14 @@ class RunMemory:
 
     def _fill_operands(self) -> None:
         operands = self["operands"]
+        maps = cuda_maps.first_maps(self.programs)[0]
         for index, view in enumerate(self.programs.views):
             buffer = self.programs.buffers[view.buffer]
             rows, cols = buffer.shape
             row = operands[index]
             row["copy_bytes"] = rows * cols * np.dtype(DTYPES[buffer.dtype]).itemsize
             row["pitch"], row["rows"], row["cols"] = cols, rows, cols
-            row["tensor_map"] = abi.NONE_U32
+            row["tensor_map"] = maps.get(index, abi.NONE_U32)
             row["copies"], row["rotation"] = buffer.copies, view.rotation
             row["dtype"], row["layout"] = abi.DTYPES.index(buffer.dtype), abi.LAYOUTS.index(buffer.layout)
             row["generation"], row["generations"] = view.generation, buffer.generations
@@ -175,26 +235,27 @@ class RunMemory:
         config, initial = self.config, self.config.initial
         rng = np.random.default_rng([config.seed, 0x776569])
         for name in self.programs.parameters:
-            weights = self.buffer(name)
-            first = weights[config.first_step % len(weights)]
+            shape = self.programs.buffers[name].shape
             if initial is not None:
-                first[:] = _initial(initial.weights, name, first.shape)
-                self.buffer(f"{name}.m")[0] = _initial(initial.m, name, first.shape)
-                self.buffer(f"{name}.v")[0] = _initial(initial.v, name, first.shape)
-            elif self.programs.buffers[name].shape[0] == 1:
-                first[:] = 1.0
+                first = _initial(initial.weights, name, shape)
+                self.buffer(f"{name}.m")[0] = _initial(initial.m, name, shape)
+                self.buffer(f"{name}.v")[0] = _initial(initial.v, name, shape)
+            elif shape[0] == 1:
+                first = np.ones(shape, np.float32)
             else:
-                first[:] = rng.standard_normal(first.shape, np.float32) * np.float32(config.train.init_std)
+                first = rng.standard_normal(shape, np.float32) * np.float32(config.train.init_std)
             self._fill_copies(name, first)
 
     def _fill_copies(self, name: str, first: np.ndarray) -> None:
-        """What a target keeps of a parameter beside its rows: the f4 master, the stream order."""
+        """A parameter's rows, and what a target keeps of it beside them: the f4 master, the stream order."""
         buffers, version = self.programs.buffers, self.config.first_step
+        rows = self.buffer(name)
+        rows[version % len(rows)] = to_storage(first, rows.dtype)
         if f"{name}.master" in buffers:
             self.buffer(f"{name}.master")[0] = first
         if f"{name}.stream" in buffers:
             stream = self.buffer(f"{name}.stream")
-            stream[version % len(stream)] = to_stream(first)
+            stream[version % len(stream)] = to_stream(to_storage(first, stream.dtype))
 
     def _fill_messages(self) -> None:
         """Tags of the generation before the first: nobody waits for them until they have gone all the way round."""
@@ -206,7 +267,7 @@ class RunMemory:
     def _fill_control(self) -> None:
         config = self.config
         control, serve = self["control"], self["serve"]
-        control["deadline_ns"] = round(deadline_s(config) * 1e9)
+        control["deadline_ns"] = round(self._deadline_s * 1e9)
         control["token_interval_ns"] = round(1e9 / config.tokens_per_s) if config.tokens_per_s else 0
         control["tic_interval_ns"] = round(1e9 / config.tics_per_s) if config.tics_per_s else 0
         control["jitter_seed"] = config.jitter_seed
@@ -266,7 +327,9 @@ def _initial(arrays: Mapping[str, np.ndarray], name: str, shape: tuple[int, ...]
     return found
 
 
-def _fill_model(launch: np.ndarray, config: RunConfig) -> None:
+def model_of_launch(config: RunConfig) -> np.ndarray:
+    """abi.LAUNCH [1] with nothing but the model and the optimiser filled in."""
+    launch = np.zeros(1, abi.LAUNCH)
     model, train = config.model, config.train
     shape = launch["model"]
     for name in ("layers", "width", "heads", "head_dim", "feed_forward", "context", "vocab"):
@@ -277,3 +340,4 @@ def _fill_model(launch: np.ndarray, config: RunConfig) -> None:
     for name in ("learning_rate", "beta1", "beta2", "epsilon", "weight_decay", "warmup_steps"):
         optimizer[name] = getattr(train, name)
     optimizer["final_fraction"], optimizer["total_steps"] = train.final_lr_fraction, train.steps
+    return launch

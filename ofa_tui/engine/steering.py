@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -195,15 +195,17 @@ class Steering:
             row["args"][0, : len(event.args)] = event.args
         return row
 
-    def collect(self, telemetry: np.void) -> list[AppliedEvent]:
-        """Events that took effect since the last call, in the order of their clock."""
+    def collect(self, taken: Sequence[int], when: np.ndarray) -> list[AppliedEvent]:
+        """Events that took effect since the last call, in the order of their clock.
+
+        `taken`: how many the kernel has seen, per clock, read before `when`, u8 [clocks, EVENT_RING] of the telemetry.
+        """
         applied: list[AppliedEvent] = []
         for clock, name in enumerate(abi.CLOCKS):
-            taken = int(telemetry["events_taken"][clock])
             flying = self._in_flight[name]
             for number in sorted(flying):
-                at = int(telemetry["applied"][clock][number % abi.EVENT_RING])
-                if number >= taken or at == abi.NONE_U64:
+                at = int(when[clock][number % abi.EVENT_RING])
+                if number >= taken[clock] or at == abi.NONE_U64:
                     continue
                 event = flying.pop(number)
                 if event.action == "set_role":

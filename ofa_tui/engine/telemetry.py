@@ -30,10 +30,14 @@ def learning_rate(step: int, train: TrainConfig) -> float:
 class TelemetryReader:
     """Cursor over one run's telemetry. Not safe for two threads at once."""
 
-    def __init__(self, memory: RunMemory, config: RunConfig, load_acquire: LoadAcquire) -> None:
+    def __init__(self, memory: RunMemory, config: RunConfig, load_acquire: LoadAcquire,
+                 load_after: LoadAcquire | None = None) -> None:
+        """Where `memory` is a copy, `load_acquire` reads counters as they stood before the copy was made, and
+        `load_after` as they stood after it."""
         self._memory = memory
         self._config = config
         self._load = load_acquire
+        self._load_after = load_after or load_acquire
         self._telemetry = memory["telemetry"][0]
         self._text = TextStream(config.tokenizer)
         self._steps, self._tokens = config.first_step, config.first_token
@@ -43,10 +47,17 @@ class TelemetryReader:
         self._rates: deque[tuple[float, int, int]] = deque()
 
     def counter(self, field: str, index: int = 0) -> int:
-        """A counter of the telemetry, with acquire order."""
+        """A counter of the telemetry, with acquire order: what it covers can be read."""
+        return self._load(self._address(field, index))
+
+    def _counter_after(self, field: str, index: int = 0) -> int:
+        """The same counter, not earlier than what was read since: nothing behind it was being written then."""
+        return self._load_after(self._address(field, index))
+
+    def _address(self, field: str, index: int) -> int:
         assert abi.TELEMETRY.fields is not None
         offset = abi.TELEMETRY.fields[field][1] + 8 * index
-        return self._load(self._memory.arena.address + self._memory.arena.offset("telemetry") + offset)
+        return self._memory.arena.address + self._memory.arena.offset("telemetry") + offset
 
     @property
     def started_ns(self) -> int:
@@ -87,11 +98,13 @@ class TelemetryReader:
         return new
 
     def served(self) -> list[ServedToken]:
+        """New tokens, without those that the kernel may have begun to overwrite while they were copied."""
         total = self.counter("tokens_served")
         first = max(self._tokens, total - abi.SERVED_RING + 1)
         self._tokens = total
-        ring = self._memory["served"]
-        return [self._served_token(n, ring[n % abi.SERVED_RING]) for n in range(first, total)]
+        rows = self._memory["served"][np.arange(first, total) % abi.SERVED_RING]
+        lost = max(0, self._counter_after("tokens_served") - abi.SERVED_RING + 1 - first)
+        return [self._served_token(first + n, rows[n]) for n in range(lost, len(rows))]
 
     def _served_token(self, index: int, row: np.void) -> ServedToken:
         flags, token = int(row["flags"]), int(row["token"])
@@ -122,7 +135,7 @@ class TelemetryReader:
         for number in range(first + 1, total + 1):
             slot = (number - 1) % abi.FRAME_SLOTS
             copied.append((number, pictures[slot].copy(), figures[slot : slot + 1].copy()[0]))
-        intact_after = self.counter("frames", game) - abi.FRAME_SLOTS + 1
+        intact_after = self._counter_after("frames", game) - abi.FRAME_SLOTS + 1
         palettes = self._config.doom.palettes
         return [
             Frame(number, pixels, palettes[min(int(status["palette"]), len(palettes) - 1)],
@@ -141,7 +154,7 @@ class TelemetryReader:
         first = max(self._commands[game], total - abi.COMMAND_RING + 1)
         rows = self._memory["doom_commands"][game][np.arange(first, total) % abi.COMMAND_RING]
         self._commands[game] = total
-        lost = max(0, self.counter("frames", game) - abi.COMMAND_RING + 1 - first)
+        lost = max(0, self._counter_after("frames", game) - abi.COMMAND_RING + 1 - first)
         return Commands(first + lost, rows[lost:])
 
     # --- current --------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
     served.jsonl    every token with its piece of text                   events.jsonl    steering, for --events
     frames/*.png    a frame of game 0 now and then                       frames.zst      frames (frame_log.py)
     kernel.log      launch, states, roles, abort                         summary.json    at the end (summary.py)
+    ptxas.txt       the assembler's report on a GPU's kernel
 
 Everything but the two JSON objects and the pictures is appended line by line, so a kill leaves what there was.
 """
@@ -128,6 +129,10 @@ class RunWriter:
     def log(self, text: str) -> None:
         """A line, or several, in kernel.log."""
         self._log.write_lines(text.splitlines())
+
+    def add_text(self, name: str, text: str) -> None:
+        """A file of its own, such as the assembler's report on a GPU's kernel. Raises OfaError."""
+        write_whole(self.folder / name, text.encode())
 
     def finish(self, exit_reason: str, message: str = "") -> dict[str, Any]:
         """Writes what is held back and summary.json; gives the summary. A second call changes nothing.

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from ofa_tui import abi
 from ofa_tui.engine.config import Sampling
+from ofa_tui.engine.host import HostEngine
 from ofa_tui.engine.limits import ENDLESS, TICKETS, check_tickets
 from ofa_tui.engine.schedule import Schedule, make_schedule
 from ofa_tui.errors import OfaError
+from ofa_tui.program.lowering import compile_programs
 from ofa_tui.program.types import TaskProgram
 
 
@@ -89,3 +91,15 @@ def test_the_schedule_counts_as_the_order_of_the_train_role_does(steps, every, b
         "first_step": first, "steps": steps, "sweep_every": schedule.sweep_every,
         "sweep_batches": min(batches, held_out), "final_batches": held_out,
     }  # fmt: skip
+
+
+def test_programs_of_another_run_are_refused(kernel):
+    run = config()
+    for programs, why in (
+        (compile_programs(replace(run.model, layers=1), run.train, games=0), "model"),
+        (compile_programs(run.model, replace(run.train, batch=2), games=0), "batch"),
+        (compile_programs(run.model, run.train, games=1), "games"),
+        (compile_programs(run.model, run.train, games=0, target="sm90"), "bf16"),
+    ):
+        with pytest.raises(OfaError, match=why):
+            HostEngine(programs, run, library=kernel)

@@ -98,7 +98,7 @@ def test_every_event_is_applied_once_at_its_time(whens, stride):
                 telemetry["applied"][tic][slot] = now
                 del ring[n]
         telemetry["events_taken"][tic] = control["posted"][tic]
-        applied += run.collect(telemetry)
+        applied += run.collect(telemetry["events_taken"], telemetry["applied"])
     assert sorted(id(a.event) for a in applied) == sorted(id(event) for event in events)
     assert all(a.at >= a.event.when for a in applied)
     if len(events) <= abi.EVENT_RING:

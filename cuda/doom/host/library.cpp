@@ -92,12 +92,7 @@ int game_sectors(const Game* g, int32_t* table) {
 
 // The memory must be zero before its first start. Returns an error number where a thread cannot be started.
 int traced_start(TracedGame* t, const WadBlob* wad, const NewGame* settings, int lanes, int traced) {
-    NewGame n = *settings;
-    n.sounds = 0;
-    doom_start(t->silent, *wad, n);
-    n.sounds = 1;
-    t->traced = traced;
-    if (traced) doom_start(t->heard, *wad, n);
+    start_twins(*t, *wad, *settings, traced != 0);
     t->lanes = lanes;
     return lanes > 1 ? t->pool.start(lanes) : 0;
 }
@@ -118,11 +113,9 @@ int traced_play(TracedGame* t, const WadBlob* wad, TicCommand* commands, int tic
     int n_loads = 0;
     for (int i = 0; i < tics; ++i, commands += MAX_PLAYERS) {
         if (scripted) commands[t->silent.viewed] = player_think(t->silent, *wad);
-        const bool first = t->silent.tic == 0;
-        const uint32_t before = t->silent.loads;
-        begin_traced_tic(*t, *wad);
-        if (first || t->silent.loads != before) loads[n_loads++] = trace_load(t->silent, t->heard);
-        run_traced_tic(*t, *wad, commands, rows[i]);
+        if (begin_traced_tic(*t, *wad)) loads[n_loads++] = trace_load(t->silent, t->heard);
+        Lanes machine{*t};
+        run_traced_tic(machine, *t, *wad, commands, rows[i]);
     }
     return n_loads;
 }

@@ -1,48 +1,19 @@
 // A game that is played, drawn and written down tic by tic, as fast as it goes.
 #pragma once
 
-#include "../render/draw.h"
-#include "../render/palette.h"
-#include "../trace.h"
+#include "../traced_tic.h"
 #include "lanes.h"
 
 namespace doom {
 
-constexpr int VIEW_BYTES = render::SCREEN_WIDTH * render::VIEW_HEIGHT;
-constexpr int FRAME_BYTES = render::SCREEN_WIDTH * render::SCREEN_HEIGHT;
 constexpr int REVERSED_LANES = 37;         // any number above 1: their order is what is tested
 
-// The cosmetic stream has two variants in a trace, so there are two games. `heard` takes the same commands and differs
-// in nothing but cosmetic numbers, so all of the picture but the bar is drawn from `silent`. Who wants no trace has only
-// that one.
-struct TracedGame {
-    Game silent, heard;
-    int32_t traced;
-    render::RenderScratch drawing;
-    uint8_t frame[FRAME_BYTES];            // what is on the screen, with text
-    uint8_t picture[FRAME_BYTES];          // of the last tic played, before text
+struct TracedGame : TwinGames {
     int32_t lanes;                         // 1: one thread; -1: reversed; else so many threads
     LanePool pool;
 };
 
-struct DrawJob {
-    TracedGame* game;
-    const WadBlob* wad;
-    bool heard, bar, text;                 // whose; nothing but the bar; text over it
-};
-
-template <class Block>
-OFA_FUNCTION void draw_job(Block& block, const DrawJob& job) {
-    TracedGame& t = *job.game;
-    Game& g = job.heard ? t.heard : t.silent;
-    if (job.text) render::draw_text(block, g, *job.wad, t.drawing, t.frame);
-    else if (job.bar && g.mode == MODE_LEVEL)
-        render::draw_placed<render::place_status_bar>(block, g, *job.wad, t.drawing, t.frame);
-    else render::draw_picture(block, g, *job.wad, t.drawing, t.frame);
-}
-
-OFA_NOINLINE void draw_with_lanes(const DrawJob& job) {
-    TracedGame& t = *job.game;
+OFA_NOINLINE void draw_with_lanes(TracedGame& t, const DrawJob& job) {
     if (t.lanes == 1) {
         ofa::Block block(0, nullptr, 0);
         draw_job(block, job);
@@ -55,52 +26,12 @@ OFA_NOINLINE void draw_with_lanes(const DrawJob& job) {
     }
 }
 
-// Hashes of the picture's view and bar and of the frame's bar and whole, in one pass: each chain of multiplications
-// waits for itself, so they run side by side.
-OFA_NOINLINE void hash_pictures(const TracedGame& t, TraceRow& row) {
-    Hash view, bar_ns, bar, full;
-    for (int i = 0; i < VIEW_BYTES; ++i) {
-        view.add_byte(t.picture[i]);
-        full.add_byte(t.frame[i]);
-    }
-    for (int i = VIEW_BYTES; i < FRAME_BYTES; ++i) {
-        bar_ns.add_byte(t.picture[i]);
-        bar.add_byte(t.frame[i]);
-        full.add_byte(t.frame[i]);
-    }
-    row.fb_view = view.value;
-    row.fb_sbar_ns = bar_ns.value;
-    row.fb_sbar = bar.value;
-    row.fb_full = full.value;
-}
+struct Lanes {
+    TracedGame& game;
 
-OFA_FUNCTION void begin_traced_tic(TracedGame& t, const WadBlob& wad) {
-    doom_begin_tic(t.silent, wad);
-    if (t.traced) doom_begin_tic(t.heard, wad);
-}
-
-// The rest of the tic, and its frame. Untraced, the row has the figures of the simulation only.
-OFA_FUNCTION void run_traced_tic(TracedGame& t, const WadBlob& wad, const TicCommand* commands, TraceRow& row) {
-    doom_run_tic(t.silent, wad, commands);
-    draw_with_lanes({&t, &wad, false, false, false});
-    memcpy(t.picture, t.frame, FRAME_BYTES);
-    trace_simulation(t.silent, row);
-    row.palette = int8_t(doom_palette(t.silent));
-    row.fb_tanoob = uint8_t(t.silent.mode == MODE_LEVEL ? t.drawing.n_tangents_beyond : 0);
-    if (!t.traced) {
-        draw_with_lanes({&t, &wad, false, false, true});
-        return;
-    }
-    doom_run_tic(t.heard, wad, commands);
-    draw_with_lanes({&t, &wad, true, true, false});
-    draw_with_lanes({&t, &wad, true, false, true});
-    row.rnd = t.heard.cosmetic_random;
-    row.face = int8_t(t.heard.status_bar.face);
-    const StateHashes state = hash_state(t.silent);
-    row.mobj_hash = state.mobjs;
-    row.mobj_hash2 = state.mobjs2;
-    row.sector_hash = state.sectors;
-    hash_pictures(t, row);
-}
+    template <class F>
+    void alone(F f) { f(); }
+    void draw(const DrawJob& job) { draw_with_lanes(game, job); }
+};
 
 }  // namespace doom

@@ -1,0 +1,30 @@
+// What the host must know of a cubin before it builds a run's memory; a kernel of its own, run once before the launch.
+#pragma once
+
+namespace ofa {
+
+OFA_INLINE uint64_t scratch_bytes_of(const Model& model) {
+    const uint64_t needs[] = {training_scratch_bytes(model), serving_scratch_bytes(model),
+                              streaming_scratch_bytes(model)};
+    uint64_t most = 0;
+    for (const uint64_t need : needs) most = need > most ? need : most;
+    return most;
+}
+
+}  // namespace ofa
+
+// One thread. `facts`: scratch bytes of an SM, bytes of a game, the clock, the layout (ofa_tui/abi_header.py), and the
+// shared memory that a block of the kernel lays out itself.
+extern "C" __global__ void kernel_facts(const __grid_constant__ ofa::Launch launch, uint64_t* facts) {
+    using namespace ofa;
+    const uint64_t layout[] = {OFA_LAYOUT};
+    facts[0] = scratch_bytes_of(launch.model);
+    facts[1] = sizeof(DoomTable);
+    facts[2] = now_ns();
+    for (int i = 0; i < OFA_LAYOUT_COUNT; ++i) facts[3 + i] = layout[i];
+#if defined(OFA_SM90)
+    facts[3 + OFA_LAYOUT_COUNT] = SHARED_BYTES;
+#else
+    facts[3 + OFA_LAYOUT_COUNT] = 0;
+#endif
+}

@@ -1,0 +1,258 @@
+// The GPU kernel's entry on Hopper: one CTA of three warpgroups per SM, all resident.
+#pragma once
+
+#include "tile/epilogue.cuh"
+#include "tile/pipeline.cuh"
+#include "tile/product.cuh"
+
+namespace ofa {
+
+constexpr int PRODUCER_REGISTERS = 56, CONSUMER_REGISTERS = 224;
+
+// Short bodies, and those of owned tasks: the next task is claimed when they begin, so that its waits are over when they
+// end. Not those that open or close an iteration.
+OFA_INLINE bool claims_early(uint32_t opcode) {
+    switch (opcode) {
+    case OPCODE_EMBED:
+    case OPCODE_NORM:
+    case OPCODE_NORM_BACKWARD:
+    case OPCODE_CROSS_ENTROPY_STATISTICS:
+    case OPCODE_CROSS_ENTROPY_LOSS_STATISTICS:
+    case OPCODE_ADAMW_GAIN:
+    case OPCODE_STREAM_QKV:
+    case OPCODE_STREAM_ATTENTION:
+    case OPCODE_STREAM_MATMUL_RESIDUAL:
+    case OPCODE_STREAM_NORM_MATMUL_GELU:
+    case OPCODE_STREAM_NORM_MATMUL:
+        return true;
+    default:
+        return false;
+    }
+}
+
+// A lane of every warp but the consumers' first: who is done with a slot says so.
+OFA_INLINE void release_slot(Pipeline& pipeline, const Position<SLOTS>& at) {
+    sm90::arrive(&pipeline.slot_empty[at.stage()]);
+}
+
+OFA_INLINE Slot& next_slot(Pipeline& pipeline, const Position<SLOTS>& at) {
+    wait_for_slot(&pipeline.slot_full[at.stage()], at.parity());
+    return pipeline.slots[at.stage()];
+}
+
+OFA_INLINE void load_tasks(Pipeline& pipeline) {
+    Position<SLOTS> slots;
+    Position<STAGES> stages;
+    Position<1> bodies;
+    for (;; slots.advance()) {
+        const Slot& slot = next_slot(pipeline, slots);
+        if (slot.kind == SLOT_LEAVE) return;
+        if (slot.kind == SLOT_PRODUCT) {
+            load_product(pipeline, slot, stages);
+        } else {
+            wait_for_slot(&pipeline.body_ended, bodies.parity());
+            bodies.advance();
+        }
+        release_slot(pipeline, slots);
+    }
+}
+
+// Chunks that a storer sends of a task's outputs.
+OFA_INLINE int staged_chunks(uint32_t opcode) {
+    return opcode == OPCODE_MATMUL_GELU ? 2 * CHUNKS
+           : opcode == OPCODE_MATMUL_RESIDUAL || opcode == OPCODE_MATMUL_DW_ADAMW ? 0 : CHUNKS;
+}
+
+// Who has done a part of the task, and made it visible, says so; the last one signals for the task.
+OFA_INLINE void finish_part(Slot& slot) {
+    if (sm90::subtract_one(&slot.parts) == 1) signal(slot.ctx);
+}
+
+// The next task is claimed when the product before it has been loaded; when a body begins or ends.
+OFA_INLINE void claim_tasks(Pipeline& pipeline, const Launch& launch) {
+    Turn& turn = pipeline.turn;
+    Position<SLOTS> slots;
+    Position<1> claims;
+    enter(turn, launch, blockIdx.x);
+    for (;; slots.advance()) {
+        wait_for_slot(&pipeline.slot_empty[slots.stage()], slots.parity() ^ 1);
+        Slot& slot = pipeline.slots[slots.stage()];
+        uint32_t next;
+        do next = take_turn(turn);
+        while (next == TURN_PASS);
+        slot.ctx = turn.ctx;
+        slot.kind = next == TURN_LEAVE ? SLOT_LEAVE : SLOT_BODY;
+        slot.parts = 1;
+        if (next == TURN_RUN) {
+            slot.task = *turn.ctx.task;
+            if (is_product(slot.task.opcode)) slot.kind = SLOT_PRODUCT;
+            if (slot.kind == SLOT_PRODUCT && staged_chunks(slot.task.opcode) > 0) slot.parts += CONSUMERS;
+        }
+        turn.ahead = slot.kind == SLOT_PRODUCT || (slot.kind == SLOT_BODY && claims_early(slot.task.opcode));
+        sm90::arrive(&pipeline.slot_full[slots.stage()]);
+        if (next == TURN_LEAVE) return;
+        wait_for_slot(&pipeline.claim_next, claims.parity());
+        claims.advance();
+    }
+}
+
+OFA_INLINE void store_tasks(Pipeline& pipeline, int consumer) {
+    Position<SLOTS> slots;
+    Position<BUFFERS> buffers;
+    for (;; slots.advance()) {
+        Slot& slot = next_slot(pipeline, slots);
+        if (slot.kind == SLOT_LEAVE) return;
+        const Task& task = slot.task;
+        const int chunks = slot.kind == SLOT_PRODUCT ? staged_chunks(task.opcode) : 0;
+        const int outputs = task.opcode == OPCODE_MATMUL_GELU ? 2 : 1;
+        const int first = task.opcode == OPCODE_MATMUL_DX_GELU ? 3 : 2;  // operand
+        for (int chunk = 0; chunk < chunks; ++chunk, buffers.advance()) {
+            const uint32_t buffer = buffers.stage();
+            wait_for(&pipeline.staged[consumer][buffer], buffers.parity());
+            const int column = task.tile[2] + chunk / outputs * CHUNK_COLUMNS;
+            sm90::store_2d(tensor_map(slot.ctx, task, first + chunk % outputs, MAP_OUT), column,
+                           task.tile[0] + 64 * consumer, pipeline.staging[consumer][buffer]);
+            sm90::commit_stores();
+            sm90::wait_until_read<0>();
+            sm90::arrive(&pipeline.stored[consumer][buffer]);
+        }
+        if (chunks > 0) {
+            sm90::wait_until_stored();
+            sm90::fence_proxy_global();
+            finish_part(slot);
+        }
+        release_slot(pipeline, slots);
+    }
+}
+
+// What AdamW needs of a step is worked out once per step, by all consumers together.
+OFA_NOINLINE void prepare_adamw(Pipeline& pipeline, const TaskContext& ctx) {
+    if (pipeline.adamw_step == ctx.iteration) return;
+    pipeline.block.sync();
+    if (pipeline.block.leader()) {
+        pipeline.adamw = AdamW(ctx.launch->optimizer, ctx.iteration, true);
+        pipeline.adamw_step = ctx.iteration;
+    }
+    pipeline.block.sync();
+}
+
+OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STAGES>& stages,
+                              Position<BUFFERS>& buffers) {
+    const int thread = fresh_thread(), consumer = thread / WARPGROUP - 1;
+    const bool lane0 = thread % 32 == 0;
+    const Task& task = slot.task;
+    const TilePlace place(task, thread, consumer);
+    float sums[128];  // set here, not by the first product: else they would count as alive across the call of a body
+#pragma unroll
+    for (float& sum : sums) sum = 0.0f;
+    const uint32_t blocks = (product_depth(slot.ctx, task) + TILE_DEPTH - 1) / TILE_DEPTH;
+    if (task.opcode == OPCODE_MATMUL_DW_ADAMW)
+        multiply_tile<true, true>(pipeline, consumer, lane0, blocks, stages, sums);
+    else if (b_by_k(task.opcode))
+        multiply_tile<false, true>(pipeline, consumer, lane0, blocks, stages, sums);
+    else
+        multiply_tile<false, false>(pipeline, consumer, lane0, blocks, stages, sums);
+    switch (task.opcode) {
+    case OPCODE_MATMUL_DW_ADAMW: {
+        AdamW adamw = pipeline.adamw;
+        if ((task.flags & ADAMW_DECAY) == 0) adamw.decay = 0.0f;
+        update_weight(adamw, slot.ctx, task, place, sums);
+        break;
+    }
+    case OPCODE_MATMUL_DX_GELU:
+        store_through_gelu(pipeline, slot.ctx, task, consumer, place, buffers, sums);
+        break;
+    case OPCODE_MATMUL_RESIDUAL:
+        store_with_skip(slot.ctx, task, place, sums);
+        break;
+    case OPCODE_MATMUL_GELU:
+        store_gelu(pipeline, consumer, place, buffers, sums);
+        break;
+    case OPCODE_MATMUL_STATISTICS:
+        store_statistics(slot.ctx, task, place, sums);
+        [[fallthrough]];
+    default:
+        store_tile(pipeline, consumer, place, buffers, sums);
+    }
+}
+
+OFA_INLINE void begin(Pipeline& pipeline, const Slot& slot) {
+    if (slot.ctx.ahead) add_relaxed(&status_of(slot.ctx).wait_ns, now_ns() - pipeline.ended_ns);
+    begin_task(pipeline.timer, slot.ctx);
+    if (slot.kind == SLOT_BODY && claims_early(slot.task.opcode)) sm90::arrive(&pipeline.claim_next);
+}
+
+// After the consumers' barrier: all that they wrote is visible to the leader.
+OFA_INLINE void finish(Pipeline& pipeline) {
+    const int thread = fresh_thread();
+    volatile Places& places = pipeline.places[thread / 32];
+    const Position<SLOTS> slots{places.slots};
+    Slot& slot = pipeline.slots[slots.stage()];
+    if (pipeline.block.leader()) {
+        if (slot.kind == SLOT_PRODUCT) {
+            finish_part(slot);
+            pipeline.timer.stop(slot.ctx);
+        } else {
+            sm90::arrive(&pipeline.body_ended);
+            end_task(pipeline.timer, slot.ctx);
+            if (!claims_early(slot.task.opcode)) sm90::arrive(&pipeline.claim_next);
+        }
+        pipeline.ended_ns = now_ns();
+        store_relaxed(&status_of(slot.ctx).phase, uint32_t(PHASE_WAITING));
+    }
+    __syncwarp();
+    if (thread % 32 == 0) {
+        places.slots = slots.count + 1;
+        release_slot(pipeline, slots);
+    }
+    __syncwarp();
+}
+
+// A consumer's places in the rings lie in shared memory between two tasks: what stays in registers across the call of a
+// body would be spilled, for the sums fill them.
+OFA_INLINE void consume_tasks(Pipeline& pipeline) {
+    Block& block = pipeline.block;
+    for (;;) {
+        volatile Places& places = pipeline.places[fresh_thread() / 32];
+        Slot& slot = next_slot(pipeline, Position<SLOTS>{places.slots});
+        if (slot.kind == SLOT_LEAVE) return;
+        if (block.leader()) begin(pipeline, slot);
+        if (slot.kind == SLOT_PRODUCT) {
+            if (slot.task.opcode == OPCODE_MATMUL_DW_ADAMW) prepare_adamw(pipeline, slot.ctx);
+            Position<STAGES> stages{places.stages};
+            Position<BUFFERS> buffers{places.buffers};
+            multiply_task(pipeline, slot, stages, buffers);
+            places.stages = stages.count;
+            places.buffers = buffers.count;
+        } else {
+            if (!run_body(block, slot.ctx) && block.leader()) refuse(slot.ctx);
+            sm90::fence_proxy_shared();  // the copy engine writes next where the body has been
+        }
+        block.sync();
+        finish(pipeline);
+    }
+}
+
+}  // namespace ofa
+
+extern "C" __global__ void __launch_bounds__(384, 1) megakernel(const __grid_constant__ ofa::Launch launch) {
+    extern __shared__ __align__(1024) uint8_t shared[];
+    static_assert(sizeof(ofa::Pipeline) <= ofa::SHARED_BYTES);
+    ofa::Pipeline& pipeline = *reinterpret_cast<ofa::Pipeline*>(shared);
+    if (threadIdx.x == 0) {
+        if (ofa::sm90::shared_address(shared) % 1024 != 0) __trap();
+        pipeline.open();
+        pipeline.block.open(blockIdx.x, pipeline.a[0], sizeof pipeline.a + sizeof pipeline.b, launch.scratch,
+                            launch.scratch_bytes);
+    }
+    __syncthreads();
+    if (threadIdx.x < 128) {
+        ofa::sm90::give_up_registers_to<ofa::PRODUCER_REGISTERS>();
+        if (threadIdx.x == 0) ofa::load_tasks(pipeline);
+        if (threadIdx.x == 64 || threadIdx.x == 96) ofa::store_tasks(pipeline, int(threadIdx.x) / 32 - 2);
+        if (threadIdx.x == 32) ofa::claim_tasks(pipeline, launch);
+    } else {
+        ofa::sm90::take_registers_to<ofa::CONSUMER_REGISTERS>();
+        ofa::consume_tasks(pipeline);
+    }
+}

@@ -1,0 +1,106 @@
+// A block of three warpgroups that works on one task after the other (Hopper).
+//
+//   warpgroup 0   warp 0 loads operand tiles, warp 1 claims tasks, warps 2 and 3 store what one consumer each has staged
+//   warpgroups 1, 2   multiply, 64 rows each; and run everything that is not a product
+//
+// All of them walk the same sequence of task slots. Barriers have two sides, full and empty, and a position that only
+// grows; stage = position mod depth, parity = position div depth mod 2.
+#pragma once
+
+#include "ofa_abi.h"
+#include "ops/adamw.h"
+#include "task.h"
+#include "tile/sm90.cuh"
+
+namespace ofa {
+
+constexpr int TILE_ROWS = 128, TILE_COLUMNS = 256, TILE_DEPTH = 64;
+constexpr int WARPGROUP = 128, CONSUMERS = 2, CONSUMER_WARPS = 8;
+constexpr int STAGES = 4, SLOTS = 2, BUFFERS = 2;
+constexpr int A_BYTES = TILE_ROWS * TILE_DEPTH * 2, B_BYTES = TILE_COLUMNS * TILE_DEPTH * 2;
+constexpr int CHUNK_COLUMNS = 64, CHUNK_BYTES = 64 * CHUNK_COLUMNS * 2;
+constexpr int SHARED_BYTES = 232448;  // a block's share on Hopper, all of it asked for at the launch
+
+// What warps have to do for a task.
+constexpr uint32_t SLOT_LEAVE = 0, SLOT_BODY = 1, SLOT_PRODUCT = 2;
+
+struct Slot {
+    TaskContext ctx;
+    Task task;
+    uint32_t kind;
+    uint32_t parts;  // of the task that are not done: the last one signals
+};
+
+// A consumer warp's places in the rings.
+struct Places {
+    uint32_t slots, stages, buffers;
+};
+
+// The stages of the ring are also the near memory of bodies: the loader goes on to the next task when a body has ended.
+struct Pipeline {
+    alignas(1024) uint8_t a[STAGES][A_BYTES];
+    uint8_t b[STAGES][B_BYTES];
+    uint8_t staging[CONSUMERS][BUFFERS][CHUNK_BYTES];
+    sm90::Barrier full[STAGES], empty[STAGES];
+    sm90::Barrier slot_full[SLOTS], slot_empty[SLOTS];
+    sm90::Barrier claim_next, body_ended;
+    sm90::Barrier staged[CONSUMERS][BUFFERS], stored[CONSUMERS][BUFFERS];
+    Slot slots[SLOTS];
+    Places places[12];
+    Block block;          // of the consumers
+    Turn turn;            // the claimer's
+    TaskTimer timer;      // the leader's, as what follows
+    uint64_t ended_ns;    // when the task before this one ended
+    AdamW adamw;          // of step `adamw_step`
+    uint64_t adamw_step;
+
+    OFA_INLINE void open() {
+        for (int i = 0; i < STAGES; ++i) {
+            sm90::open_barrier(&full[i], 1);
+            sm90::open_barrier(&empty[i], CONSUMER_WARPS);
+        }
+        for (int i = 0; i < SLOTS; ++i) {
+            sm90::open_barrier(&slot_full[i], 1);
+            sm90::open_barrier(&slot_empty[i], 1 + CONSUMER_WARPS + CONSUMERS);
+        }
+        sm90::open_barrier(&claim_next, 1);
+        sm90::open_barrier(&body_ended, 1);
+        for (int i = 0; i < CONSUMERS * BUFFERS; ++i) {
+            sm90::open_barrier(&staged[0][i], WARPGROUP / 32);
+            sm90::open_barrier(&stored[0][i], 1);
+        }
+        for (Places& place : places) place = {0, 0, 0};
+        adamw_step = NONE_U64;
+        sm90::barriers_are_open();
+    }
+};
+
+// A place in a ring of `depth` barriers.
+template <int depth>
+struct Position {
+    uint32_t count = 0;
+
+    OFA_INLINE uint32_t stage() const { return count % depth; }
+    OFA_INLINE uint32_t parity() const { return count / depth % 2; }
+    OFA_INLINE void advance() { ++count; }
+};
+
+// A slot is filled when there is work, however long that takes.
+OFA_INLINE void wait_for_slot(sm90::Barrier* barrier, uint32_t parity) {
+    while (!sm90::has_passed(barrier, parity)) {
+    }
+}
+
+// Inside a task: whoever fills or empties a stage has all it needs, so that only a fault of the kernel itself or of a
+// tensor map can make this wait long. Then nothing is left but to end the launch.
+OFA_INLINE void wait_for(sm90::Barrier* barrier, uint32_t parity) {
+    constexpr uint64_t LONGEST_NS = 20000000000;
+    uint64_t started_ns = 0;
+    for (uint32_t attempt = 1; !sm90::has_passed(barrier, parity); ++attempt) {
+        if (attempt % 4096 != 0) continue;
+        if (started_ns == 0) started_ns = now_ns();
+        if (now_ns() - started_ns > LONGEST_NS) __trap();
+    }
+}
+
+}  // namespace ofa
