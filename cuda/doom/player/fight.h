@@ -146,6 +146,7 @@ OFA_FUNCTION void shoot_at(WorldBase& w, const Player& p, Intent& in, const Mobj
     const int32_t arc = distance < CLOSE_RANGE ? 2 * FIRE_ARC : FIRE_ARC;
     if (!is_facing(m, in.face, arc)) return;
     const int ready = p.ready_weapon;
+    if (by_hand && !is_hand_weapon(ready)) return;
     if (ready == WEAPON_ROCKETS && distance < BLAST_RANGE) return;
     if (is_hand_weapon(ready) && distance > FIST_RANGE + enemy.radius + 16 * UNIT) return;
     in.buttons |= BUTTON_FIRE;
