@@ -17,19 +17,20 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from ofa_tui.doom import packer, search
 from ofa_tui.doom.library import TICS_PER_S
 from ofa_tui.doom.players import BEHAVIOURS
 from ofa_tui.engine.compiler import find_compiler
 from ofa_tui.errors import OfaError
 
+ROOT = Path(__file__).resolve().parents[1]
 MOMENT = np.dtype([
     ("episode", "u1"), ("map", "u1"), ("mode", "u1"), ("life", "u1"), ("x", "<i2"), ("y", "<i2"), ("sector", "<i2"),
     ("kills", "<i2"), ("secrets", "<i2"), ("health", "<i2"), ("turn", "<i2"), ("buttons", "u1"), ("weapon", "u1"),
@@ -66,7 +67,7 @@ def lives(moments: np.ndarray) -> list[slice]:
     for name in ("episode", "map"):
         changes |= moments[name][1:] != moments[name][:-1]
     bounds = [0, *(np.flatnonzero(changes) + 1).tolist(), len(moments)]
-    return [slice(start, end) for start, end in zip(bounds, bounds[1:], strict=False) if playing[start]]
+    return [slice(start, end) for start, end in pairwise(bounds) if playing[start]]
 
 
 def is_stuck(life: np.ndarray) -> np.ndarray:
@@ -75,8 +76,8 @@ def is_stuck(life: np.ndarray) -> np.ndarray:
     stuck = np.zeros(len(life), bool)
     if n <= 0:
         return stuck
-    first_visits = np.unique(life["sector"], return_index=True)[1]
-    seen = np.searchsorted(np.sort(first_visits), np.arange(len(life) + 1))
+    news = np.sort(np.unique(life["sector"], return_index=True)[1])[1:]
+    seen = np.searchsorted(news, np.arange(len(life) + 1))
     windows = seen[STUCK_TICS:] == seen[:n]
     for axis in ("x", "y"):
         places = sliding_window_view(life[axis].astype(np.int32), STUCK_TICS)
