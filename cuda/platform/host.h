@@ -56,7 +56,7 @@ public:
     // Largest f(i) over [0, n); `lowest` where n is 0.
     template <class T, class F>
     OFA_INLINE T max(int64_t n, T lowest, F f) {
-        return reduce(n, f, lowest, [](T a, T b) { return a < b ? b : a; });
+        return reduce(n, f, lowest, [](auto a, auto b) { return a < b ? b : a; });
     }
 
     // The leader's f(), in every thread.
@@ -85,11 +85,21 @@ private:
 #pragma GCC unroll 1  // a loop that is unrolled first does not become one vector operation
             for (int l = 0; l < LANES; ++l) lanes[l] = combine(lanes[l], f(i + l));
         for (int l = 0; i < n; ++i, ++l) lanes[l] = combine(lanes[l], f(i));
-#pragma GCC unroll 4
-        for (int width = LANES / 2; width > 0; width /= 2)
-#pragma GCC unroll 8
-            for (int l = 0; l < width; ++l) lanes[l] = combine(lanes[l], lanes[l + width]);
-        return lanes[0];
+        return fold<LANES>(lanes, combine);
+    }
+
+    // The first half of N results with the second half, and so on until one is left.
+    template <int N, class T, class Combine>
+    static OFA_INLINE T fold(const T* results, Combine combine) {
+        if constexpr (N == 2) return combine(results[0], results[1]);
+        if constexpr (N > 2) {
+            typedef T Half __attribute__((vector_size(N / 2 * sizeof(T))));
+            Half first, second;
+            memcpy(&first, results, sizeof first);
+            memcpy(&second, results + N / 2, sizeof second);
+            const Half both = combine(first, second);
+            return fold<N / 2>(reinterpret_cast<const T*>(&both), combine);
+        }
     }
 
     uint32_t sm_;
