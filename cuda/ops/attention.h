@@ -121,7 +121,8 @@ OFA_NOINLINE void rotate_queries_and_keys(Block& block, const AttentionHead& hea
     }
     block.sync();
     block.for_each(half, [=](int64_t i) {
-        sine_cosine_of_small(radians[i], step_sine[i], step_cosine[i]);
+        step_cosine[i] = cosine_of_small(radians[i]);
+        step_sine[i] = sine_of_small(radians[i]);
         angle_cosine[i] = 1.0;
         angle_sine[i] = 0.0;
     });

@@ -12,21 +12,21 @@ OFA_INLINE double rotary_frequency(int64_t i, int64_t head_dim, double base) {
     return exp(-2.0 * double(i) / double(head_dim) * log(base)) * 0.15915494309189533577;
 }
 
-// Column pair i turns by base^(-2i / D) radians per position: by this factor less than the pair before it.
+// Column pair i turns by base^(-2i / D) radians per position: this factor times what the pair before it turns.
 OFA_INLINE double rotary_ratio(int64_t head_dim, double base) { return exp(-2.0 / double(head_dim) * log(base)); }
 
-// sin(x) and cos(x) for |x| <= 1 with an error below 2e-16, without branches: Taylor's series up to x^18.
-OFA_INLINE void sine_cosine_of_small(double x, double& sine, double& cosine) {
-    const double square = x * x;
-    double s = 1.0, c = 1.0;
-#pragma GCC unroll 16
-    for (int n = 17; n > 1; n -= 2) {
-        c = 1.0 - square * (1.0 / (n * (n + 1))) * c;
-        s = 1.0 - square * (1.0 / (n * (n - 1))) * s;
-    }
-    sine = x * s;
-    cosine = 1.0 - square * 0.5 * c;
+// 1 - x^2 / (N (N + 1)) (1 - x^2 / ((N + 2) (N + 3)) (1 - ...)), down to terms that no double of |x| <= 1 shows.
+template <int N>
+OFA_INLINE double alternating_series(double square) {
+    if constexpr (N > 17)
+        return 1.0;
+    else
+        return 1.0 - square * (1.0 / (N * (N + 1))) * alternating_series<N + 2>(square);
 }
+
+// Taylor's series for |x| <= 1, with an error below 2e-16 and without branches.
+OFA_INLINE double sine_of_small(double x) { return x * alternating_series<2>(x * x); }
+OFA_INLINE double cosine_of_small(double x) { return alternating_series<1>(x * x); }
 
 // (first, second) of one column pair, turned by the angle (backwards with the negated sine).
 OFA_INLINE void rotate(float first, float second, float cosine, float sine, float& out_first, float& out_second) {
