@@ -48,12 +48,18 @@ OFA_FUNCTION void draw_placed(Block& block, const Game& game, const WadBlob& wad
     draw_patches(block, s, wad, frame);
 }
 
+OFA_INLINE bool is_same(const PlacedPatch& a, const PlacedPatch& b) {
+    return a.patch == b.patch && a.x == b.x && a.y == b.y && a.left == b.left && a.top == b.top && a.right == b.right &&
+           a.bottom == b.bottom;
+}
+
 // Lists the bar's pictures and compares them with those of the bar drawn last.
 OFA_FUNCTION void list_status_bar(RenderScratch& s, const Game& game, const WadBlob& wad) {
     place_status_bar(s, game, wad);
-    s.bar_is_drawn = s.tables.bar_is_solid && s.n_patches == s.n_bar_patches &&
-                     memcmp(s.patches, s.bar_patches, uint32_t(s.n_patches) * sizeof(PlacedPatch)) == 0;
-    if (s.bar_is_drawn) s.n_patches = 0;
+    bool same = s.tables.bar_is_solid && s.n_patches == s.n_bar_patches;
+    for (int i = 0; same && i < s.n_patches; ++i) same = is_same(s.patches[i], s.bar_patches[i]);
+    s.bar_is_drawn = same;
+    if (same) s.n_patches = 0;
 }
 
 // Most tics change nothing in the bar: then it is copied.
