@@ -61,7 +61,7 @@ def measure(demo: Demo, blob: np.ndarray, rounds: int) -> Timing:
         silent.start(**demo.settings())
         logic.append(cpu_seconds(lambda game=silent: game.run(commands)))
         with library.TracedGame(blob, traced=False, **demo.settings()) as drawn:
-            both.append(cpu_seconds(lambda game=drawn: game.play(commands)))
+            both.append(cpu_seconds(lambda game=drawn: game.run(commands)))
     return Timing(1e6 * min(logic) / tics, 1e6 * min(both) / tics)
 
 
@@ -94,7 +94,7 @@ def print_threads(counts: list[int], demo: Demo, blob: np.ndarray) -> None:
     print(f"{'games':>5} {'frames a second':>16} {'for each second of CPU time':>28}")
     for count in counts:
         games = [library.TracedGame(blob, traced=False, **demo.settings()) for _ in range(count)]
-        threads = [threading.Thread(target=game.play, args=(commands,)) for game in games]
+        threads = [threading.Thread(target=game.run, args=(commands,)) for game in games]
         started, cpu = time.perf_counter(), time.process_time()
         for thread in threads:
             thread.start()

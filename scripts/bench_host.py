@@ -58,6 +58,8 @@ WARM_TOKENS = 100
 TURN_TOKENS = 960
 """Whole contexts of every preset."""
 TURN_FRAMES = 1200
+SECONDS_BETWEEN_LOOKS = 0.1
+"""At a run whose steps are timed by the kernel: a look takes a core for some 0.4 ms, and PyTorch has no onlooker."""
 FRAMES_AT_A_TIME = 60
 """Fewer than abi.FRAME_SLOTS."""
 LARGEST_LOSS_DIFFERENCE = 1e-4
@@ -252,14 +254,14 @@ def save_model(path: Path, config: RunConfig, weights: dict[str, np.ndarray], **
     np.savez(path, config=json.dumps(dataclasses.asdict(config.model)), **more, **weights)
 
 
-def run_until(engine: HostEngine, done: Callable[[Snapshot], bool]) -> list[Snapshot]:
+def run_until(engine: HostEngine, done: Callable[[Snapshot], bool], pause_s: float = 0.02) -> list[Snapshot]:
     """Starts the run and stops it once `done`; returns every snapshot. Raises OfaError when the run ends by itself."""
     engine.start()
     snapshots = [engine.poll()]
     while not done(snapshots[-1]):
         if snapshots[-1].state in ("aborted", "stopped"):
             raise OfaError(f"the run ended too early: {snapshots[-1].message or snapshots[-1].state}")
-        time.sleep(0.02)
+        time.sleep(pause_s)
         snapshots.append(engine.poll())
     engine.stop()
     return snapshots
@@ -275,7 +277,7 @@ class OurTraining:
 
     def turn(self) -> float:
         engine, steps = engine_for(self._config), self._config.train.steps
-        run_until(engine, lambda snapshot: snapshot.steps_done == steps)
+        run_until(engine, lambda snapshot: snapshot.steps_done == steps, SECONDS_BETWEEN_LOOKS)
         self.losses = engine.memory["losses"].tolist()
         ends_ns = engine.memory["step_end_ns"].astype(np.int64)
         sms = engine.poll().sms

@@ -12,9 +12,8 @@ using namespace doom;
 struct Moment {
     uint8_t episode, map, mode, life;      // GameMode, PlayerMode
     int16_t x, y;                          // map units
-    int16_t sector, kills, secrets, health;
+    int16_t sector, kills, secrets, health, turn;
     uint8_t buttons, weapon, goal, exhausted;
-    int32_t target;                        // of the script's goal
     uint32_t think_ns, tic_ns;
 };
 
@@ -50,10 +49,10 @@ static Moment moment(const Game& g) {
     now.kills = p.kill_count;
     now.secrets = p.secret_count;
     now.health = int16_t(p.health);
+    now.turn = p.command.turn;
     now.buttons = p.command.buttons;
     now.weapon = uint8_t(p.ready_weapon);
     now.goal = g.script.goal_kind;
-    now.target = g.script.goal;
     now.exhausted = g.exhausted;
     return now;
 }

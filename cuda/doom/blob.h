@@ -25,8 +25,9 @@ struct Span {
 
 // A picture of columns of posts: sprites, status bar, font, wall patches. `columns[x]` is the offset (from the start of
 // the blob) of column x's first post: bytes row, length, one unused, `length` pixels, one unused; 255 as row ends it.
-// The whole lump is kept in its own order, followed by PATCH_PADDING zeros and eight bytes 255, so that a read past
-// the end of a column sees what the original sees in the lump, zeros after it, and a walk over posts always ends.
+// The whole lump is kept in its own order, followed by PATCH_PADDING zeros and PATCH_END bytes 255, so that a read past
+// the end of a column sees what the original sees in the lump, zeros after it, and a walk over posts always ends: also
+// one that takes the last zero for a row and the 255 behind it for a length.
 struct Patch {
     char name[8];
     int16_t width, height;
@@ -34,7 +35,7 @@ struct Patch {
     Span<uint32_t> columns;
     Span<uint8_t> lump;
 };
-constexpr int PATCH_PADDING = 520;
+constexpr int PATCH_PADDING = 520, PATCH_END = 264;
 
 // A wall texture. `columns[x & width_mask]` is the offset of the column's pixels (row 0); the pixel in row y is
 // byte y & 127 from there. A column that one patch covers points straight into that patch's lump (behind the first

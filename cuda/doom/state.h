@@ -305,6 +305,7 @@ struct Script {
     int32_t evade_tics, strafe_tics;
     int32_t watch_tics, posts, advances;  // at the post it keeps; posts left, ways taken since to others
     Angle post_angle;
+    int32_t health;             // at the last thought
     int32_t threat;             // danger of the enemies in sight
     Fixed brawl_x, brawl_y;     // the place it has been about for so long
     int32_t brawl_tics;

@@ -33,7 +33,7 @@ OFA_FUNCTION void draw_job(Block& block, const DrawJob& job) {
     Game& g = job.heard ? t.heard : t.silent;
     if (job.text) render::draw_text(block, g, *job.wad, t.drawing, t.frame);
     else if (job.bar && g.mode == MODE_LEVEL)
-        render::draw_placed<render::place_status_bar>(block, g, *job.wad, t.drawing, t.frame);
+        render::draw_status_bar(block, g, *job.wad, t.drawing, t.frame);
     else render::draw_picture(block, g, *job.wad, t.drawing, t.frame);
 }
 

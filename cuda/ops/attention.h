@@ -8,15 +8,15 @@
 // not computed. Queries are scaled by 1 / sqrt(D) when they are rotated.
 #pragma once
 
-#include "ops/rotary.h"
 #include "ops/matmul.h"
+#include "ops/prefetch.h"
+#include "ops/rotary.h"
 
 namespace ofa {
 
 constexpr int ATTENTION_KEYS = 32;      // keys per block: the width of a panel of the tile product
 constexpr int ATTENTION_QUERIES = 128;  // queries of the forward pass whose scores are held at a time
-constexpr int ATTENTION_ROWS_AHEAD = 8;  // rows of q, k, v, o and do that are on their way from memory
-constexpr float HIDDEN_SCORE = -1e30f;  // of a key after the query; math::exp turns it into about 1e-38
+constexpr float HIDDEN_SCORE = -1e30f;  // of a key after the query
 
 // Scratch memory for a sequence of T positions. Every part starts at a multiple of 64 bytes.
 struct AttentionScratch {
@@ -27,6 +27,7 @@ struct AttentionScratch {
     float* q;        // [T, D] rotated and scaled
     float* k;        // [T, D] rotated
     float* dq;       // [T, D] backward only
+    float* dk;       // [KEYS, D] backward only
     float* row;      // [T] forward 1 / sum exp, backward rowsum(do o)
     float* scores;   // forward [QUERIES, T], backward [T, KEYS]
     float* dscores;  // [T, KEYS] backward only
@@ -46,6 +47,7 @@ struct AttentionScratch {
         q = take(length * head_dim);
         k = take(length * head_dim);
         dq = take(length * head_dim);
+        dk = take(ATTENTION_KEYS * head_dim);
         row = take(length);
         scores = take(length * ATTENTION_QUERIES);
         dscores = take(length * ATTENTION_KEYS);
@@ -102,10 +104,6 @@ OFA_INLINE Column lse_column(const TaskContext& ctx, int i) {
     return {lse.row(ctx.row0()) + ctx.col0() / ctx.cols(), lse.pitch};
 }
 
-OFA_INLINE void prefetch_row(Matrix<float> matrix, int64_t row) {
-    if (row < matrix.rows) tile::prefetch(matrix.row(row), int(matrix.cols));
-}
-
 // Fills scratch.q, k, cosine and sine. The angle of a position is that of the one before and one more turn:
 // in double the error of a long sequence is far below that of the floats which are stored. Column pair i
 // belongs to one thread.
@@ -115,10 +113,16 @@ OFA_NOINLINE void rotate_queries_and_keys(Block& block, const AttentionHead& hea
     double* const OFA_RESTRICT step_sine = step_cosine + half;
     double* const OFA_RESTRICT angle_cosine = step_sine + half;
     double* const OFA_RESTRICT angle_sine = angle_cosine + half;
+    double* const radians = angle_sine;
+    if (block.leader()) {
+        const double ratio = rotary_ratio(head.head_dim, double(rope_base));
+        radians[0] = 1.0;
+        for (int64_t i = 1; i < half; ++i) radians[i] = radians[i - 1] * ratio;
+    }
+    block.sync();
     block.for_each(half, [=](int64_t i) {
-        const double radians = 6.283185307179586 * rotary_frequency(i, 2 * half, double(rope_base));
-        step_cosine[i] = cos(radians);
-        step_sine[i] = sin(radians);
+        step_cosine[i] = cosine_of_small(radians[i]);
+        step_sine[i] = sine_of_small(radians[i]);
         angle_cosine[i] = 1.0;
         angle_sine[i] = 0.0;
     });
@@ -130,8 +134,9 @@ OFA_NOINLINE void rotate_queries_and_keys(Block& block, const AttentionHead& hea
         float* const OFA_RESTRICT cosines = head.scratch.cosine + t * half;
         float* const OFA_RESTRICT sines = head.scratch.sine + t * half;
         const float scale = head.scale;
-        prefetch_row(head.q, t + ATTENTION_ROWS_AHEAD);
-        prefetch_row(head.k, t + ATTENTION_ROWS_AHEAD);
+        prefetch_row(head.q, t + ROWS_AHEAD);
+        prefetch_row(head.k, t + ROWS_AHEAD);
+        prefetch_row(head.v, t + ROWS_AHEAD);
         block.for_each(half, [=](int64_t i) {
             const double c = angle_cosine[i], s = angle_sine[i];
             const float cosine = float(c), sine = float(s);
@@ -146,38 +151,42 @@ OFA_NOINLINE void rotate_queries_and_keys(Block& block, const AttentionHead& hea
     block.sync();
 }
 
-// Each row of `from` times `factor`, turned back from its position.
-OFA_NOINLINE void turn_back(Block& block, const AttentionHead& head, Matrix<float> from, float factor,
+// to[first + i] = from[i] times `factor`, turned back from position first + i.
+OFA_NOINLINE void turn_back(Block& block, const AttentionHead& head, Matrix<float> from, float factor, int64_t first,
                             Matrix<float> to) {
     const int64_t half = head.head_dim / 2;
-    for (int64_t t = 0; t < head.length; ++t) {
-        const float* const in = from.row(t);
-        float* const out = to.row(t);
-        const float* const OFA_RESTRICT cosines = head.scratch.cosine + t * half;
-        const float* const OFA_RESTRICT sines = head.scratch.sine + t * half;
-        block.for_each(half, [=](int64_t i) {
-            rotate(in[i] * factor, in[i + half] * factor, cosines[i], -sines[i], out[i], out[i + half]);
+    for (int64_t i = 0; i < from.rows; ++i) {
+        const float* const OFA_RESTRICT in = from.row(i);
+        float* const OFA_RESTRICT out = to.row(first + i);
+        const float* const OFA_RESTRICT cosines = head.scratch.cosine + (first + i) * half;
+        const float* const OFA_RESTRICT sines = head.scratch.sine + (first + i) * half;
+        prefetch_row(to, first + i + ROWS_AHEAD);
+        block.for_each(half, [=](int64_t c) {
+            rotate(in[c] * factor, in[c + half] * factor, cosines[c], -sines[c], out[c], out[c + half]);
         });
     }
 }
 
-// Softmax weights of a row before division by their sum, which is returned: row[c] = exp(row[c] - largest)
-// for the visible columns. The others up to `columns` must be very negative; they become 0.
-OFA_NOINLINE float exponentiate_row(Block& block, float* OFA_RESTRICT row, int visible, int columns, float* lse) {
+// A row's largest score, and the sum of exp(score - largest).
+struct RowSum {
+    float largest, total;
+};
+
+// Softmax weights of a row before division by their sum: row[c] = exp(row[c] - largest), 0 where the score is hidden.
+OFA_NOINLINE RowSum exponentiate_row(Block& block, float* OFA_RESTRICT row, int columns) {
     const float largest = block.max(columns, row[0], [=](int64_t c) { return row[c]; });
     const float total = block.sum(columns, [=](int64_t c) {
-        row[c] = math::exp(row[c] - largest);
+        row[c] = row[c] == HIDDEN_SCORE ? 0.0f : math::exp(row[c] - largest);
         return row[c];
     });
-    block.for_each(columns - visible, [=](int64_t c) { row[visible + c] = 0.0f; });
-    if (block.leader()) *lse = largest + logf(total);
-    return total;
+    return {largest, total};
 }
 
 // Softmax weights, not yet divided by their sums, of queries [begin, end) for all keys before `end`.
 OFA_INLINE void attention_weights(Block& block, const AttentionHead& head, int begin, int end, Column lse) {
     const int length = head.length;
     float* const scores = head.scratch.scores;
+    float* const sums = head.scratch.row;
     for (int key = 0; key < end; key += ATTENTION_KEYS) {
         const int first = key > begin ? key : begin;
         const int diagonal = first - key;
@@ -192,9 +201,17 @@ OFA_INLINE void attention_weights(Block& block, const AttentionHead& head, int b
     block.sync();
     for (int i = begin; i < end; ++i) {
         const int columns = smaller((i / ATTENTION_KEYS + 1) * ATTENTION_KEYS, end);
-        const float sum = exponentiate_row(block, scores + int64_t(i - begin) * length, i + 1, columns, lse.at(i));
-        if (block.leader()) head.scratch.row[i] = 1.0f / sum;
+        const RowSum sum = exponentiate_row(block, scores + int64_t(i - begin) * length, columns);
+        if (!block.leader()) continue;
+        *lse.at(i) = sum.largest;
+        sums[i] = sum.total;
     }
+    block.sync();
+    block.for_each(end - begin, [=](int64_t i) {
+        const float total = sums[begin + i];
+        *lse.at(begin + int(i)) += math::log(total);
+        sums[begin + i] = 1.0f / total;
+    });
     block.sync();
 }
 
@@ -227,8 +244,8 @@ OFA_INLINE void start_backward(Block& block, const AttentionHead& head, Matrix<f
         const float* const o_row = o.row(i);
         const float* const do_row = d_o.row(i);
         float* const dq_row = head.scratch.dq + int64_t(i) * head.head_dim;
-        prefetch_row(o, i + ATTENTION_ROWS_AHEAD);
-        prefetch_row(d_o, i + ATTENTION_ROWS_AHEAD);
+        prefetch_row(o, i + ROWS_AHEAD);
+        prefetch_row(d_o, i + ROWS_AHEAD);
         block.for_each(head.head_dim, [=](int64_t c) { dq_row[c] = 0.0f; });
         const float dot = block.sum(head.head_dim, [=](int64_t c) { return o_row[c] * do_row[c]; });
         if (block.leader()) head.scratch.row[i] = dot;
@@ -269,6 +286,7 @@ OFA_OP void op_attention_backward(Block& block, const TaskContext& ctx) {
     const Matrix<float> dq = head.part_of(ctx, 4, 0), dk = head.part_of(ctx, 4, 1), dv = head.part_of(ctx, 4, 2);
     const int length = head.length, head_dim = head.head_dim;
     float* const product = head.scratch.product;
+    float* const dk_turned = head.scratch.dk;
     const tile::Source weights = {head.scratch.scores, ATTENTION_KEYS};
     const tile::Source dscores = {head.scratch.dscores, ATTENTION_KEYS};
     rotate_queries_and_keys(block, head, ctx.launch->model.rope_base);
@@ -279,7 +297,7 @@ OFA_OP void op_attention_backward(Block& block, const TaskContext& ctx) {
         tile::multiply_tn(block, keys, head_dim, queries, weights, head.rows_of(d_o, key), product,
                           Store{{dv.row(key), dv.pitch, keys, head_dim}});
         tile::multiply_tn(block, keys, head_dim, queries, dscores, head.rotated_q(key), product,
-                          Store{{dk.row(key), dk.pitch, keys, head_dim}});
+                          Store{{dk_turned, head_dim, keys, head_dim}});
         float* const dq_sums = head.scratch.dq + int64_t(key) * head_dim;
         const auto add = [=](int i, int j, const float* values, int count) {
             float* const OFA_RESTRICT to = dq_sums + int64_t(i) * head_dim + j;
@@ -287,9 +305,10 @@ OFA_OP void op_attention_backward(Block& block, const TaskContext& ctx) {
         };
         tile::multiply_nn(block, queries, head_dim, keys, dscores, head.rotated_k(key), product, add);
         block.sync();
+        turn_back(block, head, {dk_turned, head_dim, keys, head_dim}, 1.0f, key, dk);
+        block.sync();
     }
-    turn_back(block, head, {head.scratch.dq, head_dim, length, head_dim}, head.scale, dq);
-    turn_back(block, head, dk, 1.0f, dk);
+    turn_back(block, head, {head.scratch.dq, head_dim, length, head_dim}, head.scale, 0, dq);
 }
 
 }  // namespace ofa

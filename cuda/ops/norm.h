@@ -1,6 +1,7 @@
 // RMSNorm (Zhang and Sennrich, arXiv:1910.07467): y = gain x / rms(x), rms(x)^2 = mean(x^2) + epsilon.
 #pragma once
 
+#include "ops/prefetch.h"
 #include "task.h"
 
 namespace ofa {
@@ -12,6 +13,8 @@ OFA_OP void op_norm(Block& block, const TaskContext& ctx) {
     for (int64_t r = ctx.row0(); r < ctx.row0() + ctx.rows(); ++r) {
         const float* const OFA_RESTRICT in = x.row(r);
         float* const OFA_RESTRICT out = y.row(r);
+        prefetch_row(x, r + ROWS_AHEAD);
+        prefetch_row(y, r + ROWS_AHEAD);
         const float squares = block.sum(x.cols, [=](int64_t c) { return in[c] * in[c]; });
         const float scale = 1.0f / sqrtf(squares / float(x.cols) + epsilon);
         block.for_each(x.cols, [=](int64_t c) { out[c] = in[c] * scale * gain[c]; });
@@ -36,6 +39,10 @@ OFA_OP void op_norm_backward(Block& block, const TaskContext& ctx) {
         const float* const OFA_RESTRICT skip_row = skip.row(r);
         float* const OFA_RESTRICT dx_row = dx.row(r);
         const float scale = *rstd.row(r);
+        prefetch_row(dy, r + ROWS_AHEAD);
+        prefetch_row(x, r + ROWS_AHEAD);
+        if (has_skip) prefetch_row(skip, r + ROWS_AHEAD);
+        prefetch_row(dx, r + ROWS_AHEAD);
         const float dot = block.sum(n, [=](int64_t c) { return dy_row[c] * gain[c] * x_row[c]; });
         const float along_x = dot / float(n) * scale * scale;
         block.for_each(n, [=](int64_t c) {

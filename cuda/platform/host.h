@@ -46,7 +46,7 @@ public:
     // Sum of f(i) over [0, n), the same in every thread; the order of additions depends on n alone.
     template <class F>
     OFA_INLINE auto sum(int64_t n, F f) -> decltype(f(int64_t(0))) {
-        return reduce(n, f, decltype(f(int64_t(0)))(0), [](auto a, auto b) { return a + b; });
+        return reduce(n, f, decltype(f(int64_t(0)))(0), [](auto& total, const auto& part) { total = total + part; });
     }
 
     // done(r, sum of term(r, i) over i in [0, n)) for r in [0, rows): `done` runs in one thread per row.
@@ -58,7 +58,7 @@ public:
     // Largest f(i) over [0, n); `lowest` where n is 0.
     template <class T, class F>
     OFA_INLINE T max(int64_t n, T lowest, F f) {
-        return reduce(n, f, lowest, [](T a, T b) { return a < b ? b : a; });
+        return reduce(n, f, lowest, [](auto& most, const auto& other) { most = most < other ? other : most; });
     }
 
     // The leader's f(), in every thread.
@@ -85,13 +85,30 @@ private:
         int64_t i = 0;
         for (; i + LANES <= n; i += LANES)
 #pragma GCC unroll 1  // a loop that is unrolled first does not become one vector operation
-            for (int l = 0; l < LANES; ++l) lanes[l] = combine(lanes[l], f(i + l));
-        for (int l = 0; i < n; ++i, ++l) lanes[l] = combine(lanes[l], f(i));
-#pragma GCC unroll 4
-        for (int width = LANES / 2; width > 0; width /= 2)
-#pragma GCC unroll 8
-            for (int l = 0; l < width; ++l) lanes[l] = combine(lanes[l], lanes[l + width]);
-        return lanes[0];
+            for (int l = 0; l < LANES; ++l) combine(lanes[l], f(i + l));
+        for (int l = 0; i < n; ++i, ++l) combine(lanes[l], f(i));
+        return fold<LANES>(lanes, combine);
+    }
+
+    // The first half of N results with the second half, and so on until one is left. `combine` works in place, so that
+    // no vector is an argument: how those are passed differs between processors.
+    template <int N, class T, class Combine>
+    static OFA_INLINE T fold(const T* results, Combine combine) {
+        if constexpr (N == 2) {
+            T first = results[0];
+            combine(first, results[1]);
+            return first;
+        }
+        if constexpr (N > 2) {
+            typedef T Half __attribute__((vector_size(N / 2 * sizeof(T))));
+            Half first, second;
+            memcpy(&first, results, sizeof first);
+            memcpy(&second, results + N / 2, sizeof second);
+            combine(first, second);
+            T left[N / 2];
+            memcpy(left, &first, sizeof left);
+            return fold<N / 2>(left, combine);
+        }
     }
 
     uint32_t sm_;

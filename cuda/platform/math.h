@@ -51,20 +51,49 @@ OFA_INLINE float exp(float x) {
     return ((q * r) * r + r) * power + (power + nan_or_zero);
 }
 
-OFA_INLINE float sigmoid(float x) { return 1.0f / (1.0f + exp(-x)); }
+// ln x with an error below 1e-7 (1 + |ln x|), for positive normal x; a NaN for infinities and NaNs.
+// x = 2^e m, m from sqrt(1/2) to sqrt(2), and ln m = 2 artanh s with s = (m - 1) / (m + 1), as a series in s.
+OFA_INLINE float log(float x) {
+    constexpr uint32_t SQRT_HALF = 0x3F3504F3u;
+    const int32_t e = int32_t(bits_of(x) - SQRT_HALF) >> 23;
+    const float m = float_of(bits_of(x) - (uint32_t(e) << 23));
+    const float s = (m - 1.0f) / (m + 1.0f), s2 = s * s;
+    const float series = (((1.0f / 9 * s2 + 1.0f / 7) * s2 + 1.0f / 5) * s2 + 1.0f / 3) * s2;
+    const float nan_or_zero = x * 0.0f;
+    // ln 2 in two parts: e times the first is exact.
+    return float(e) * 0.693359375f + ((2.0f * s + 2.0f * s * series) + (float(e) * -2.12194440e-4f + nan_or_zero));
+}
 
 // GELU in its tanh form (Hendrycks and Gimpel, arXiv:1606.08415): x (1 + tanh z) / 2 with
-// z = sqrt(2 / pi) (x + 0.044715 x^3), and (1 + tanh z) / 2 = sigmoid(2 z).
+// z = sqrt(2 / pi) (x + 0.044715 x^3), and (1 + tanh z) / 2 = 1 / (1 + exp(-2 z)).
 constexpr float GELU_SLOPE = 1.5957691216f;  // 2 sqrt(2 / pi)
 constexpr float GELU_CUBIC = 0.044715f;
 
-OFA_INLINE float gelu(float x) { return x * sigmoid(GELU_SLOPE * (x + GELU_CUBIC * x * x * x)); }
+// exp(-2 z) for the z of GELU, with its exponent limited to what has a normal reciprocal; any number for a NaN. It is
+// 2^y with y = n + r, |r| <= 1/2, and 2^r the polynomial of degree 5 with the smallest largest relative error.
+OFA_INLINE float gelu_exponential(float x) {
+    constexpr float LOG2_E = 1.44269504f, LIMIT = 125.0f;
+    float y = x * (-GELU_SLOPE * LOG2_E + -GELU_SLOPE * LOG2_E * GELU_CUBIC * (x * x));
+    y = y < LIMIT ? y : LIMIT;
+    y = y > -LIMIT ? y : -LIMIT;
+    const float shifted = y + ROUND_TO_INTEGER;
+    const float r = y - (shifted - ROUND_TO_INTEGER);
+    float power = 1.327647203e-3f;
+    power = power * r + 9.67554148e-3f;
+    power = power * r + 5.550713275e-2f;
+    power = power * r + 2.402211972e-1f;
+    power = power * r + 6.931469671e-1f;
+    power = power * r + 1.000000072f;
+    return float_of(bits_of(power) + (bits_of(shifted) << 23));
+}
 
-// d gelu(x) / dx. With e = exp(-2 z), sigmoid is 1 / (1 + e) and 1 - sigmoid is e sigmoid, without cancellation.
+OFA_INLINE float gelu(float x) { return x / (1.0f + gelu_exponential(x)); }
+
+// d gelu(x) / dx. With e = exp(-2 z) and s = 1 / (1 + e), 1 - s is e s, without cancellation.
 OFA_INLINE float gelu_derivative(float x) {
-    const float e = exp(-GELU_SLOPE * (x + GELU_CUBIC * x * x * x));
+    const float e = gelu_exponential(x);
     const float s = 1.0f / (1.0f + e);
-    const float inner = GELU_SLOPE * (1.0f + 3.0f * GELU_CUBIC * x * x);
+    const float inner = GELU_SLOPE + 3.0f * GELU_SLOPE * GELU_CUBIC * (x * x);
     return s + (x * inner) * (e * s) * s;
 }
 

@@ -31,14 +31,16 @@ constexpr int CACHE_LINE = 16;  // floats
 
 // The sums of MAX_ROWS x MAX_COLUMNS outputs are kept while k advances in steps of MAX_DEPTH: a packed panel
 // of that depth fits the L1 cache; the sums, and the rows of x, fit the L2 cache.
+constexpr int TRANSPOSED_DEPTH = 128;
 constexpr int MAX_DEPTH = 256, MAX_ROWS = 256, MAX_COLUMNS = 256;
 constexpr int PACKED_PITCH = MAX_ROWS + 16;  // a power of two would map every k to the same few sets of the cache
 
 // Floats from one row to the next up to which columns are read where they lie.
 constexpr int NARROW = 64;
 
-// A panel of w, a block of x, the sums.
-constexpr int64_t SCRATCH_FLOATS = MAX_DEPTH * PANEL + MAX_DEPTH * PACKED_PITCH + MAX_ROWS * MAX_COLUMNS;
+// Two panels of w, two parts of x, the sums.
+constexpr int64_t SCRATCH_FLOATS =
+    2 * MAX_DEPTH * PANEL + 2 * TRANSPOSED_DEPTH * PACKED_PITCH + MAX_ROWS * MAX_COLUMNS;
 
 typedef float Vector __attribute__((vector_size(LANES * sizeof(float))));
 typedef float UnalignedVector
@@ -121,7 +123,7 @@ OFA_NOINLINE void pack_transposed(Source w, int n, int depth, float* panel) {
 }
 
 // out[k][j] = in[k][j] for j < n, zero from n to the next multiple of PANEL.
-OFA_FUNCTION void pack_straight(Source in, int n, int depth, float* out, int64_t out_pitch) {
+OFA_NOINLINE void pack_straight(Source in, int n, int depth, float* out, int64_t out_pitch) {
     const int whole = n - n % PANEL;
     for (int k = 0; k < depth; ++k) {
         const float* const from = in.data + k * in.pitch;
@@ -133,10 +135,24 @@ OFA_FUNCTION void pack_straight(Source in, int n, int depth, float* out, int64_t
     }
 }
 
+// Rows of PANEL columns that are packed while the multipliers are busy.
+struct Copy {
+    Source from;
+    float* to;
+    int64_t to_pitch;
+    int rows;
+
+    OFA_INLINE void copy_row() {
+        for (int v = 0; v < PANEL; v += LANES) store(to + v, load(from.data + v));
+        from.data += from.pitch;
+        to += to_pitch;
+    }
+};
+
 // sums[i][0 .. PANEL) += sum over k of x(i, k) panel(k, 0 .. PANEL) for R rows, or = where `first`. x is [R, depth], or
 // [depth, R] where TRANSPOSE_X.
 template <int R, bool TRANSPOSE_X>
-OFA_NOINLINE void multiply_block(int depth, Source x, Source panel, float* sums, bool first, Ahead& ahead) {
+OFA_NOINLINE void multiply_block(int depth, Source x, Source panel, float* sums, bool first, Ahead& ahead, Copy copy) {
     Vector c[R][PANEL_VECTORS];
     for (int i = 0; i < R; ++i)
         for (int v = 0; v < PANEL_VECTORS; ++v) c[i][v] = first ? Vector{} : load(sums + i * PANEL + v * LANES);
@@ -156,11 +172,20 @@ OFA_NOINLINE void multiply_block(int depth, Source x, Source panel, float* sums,
     int k = 0;
     if (ahead.count > 0) {
         Region last = ahead.regions[ahead.count - 1];
+        for (; k < copy.rows && ahead.count > 0; ++k) {
+            add_products();
+            copy.copy_row();
+            ahead.fetch_line(last);
+        }
         for (; k < depth && ahead.count > 0; ++k) {
             add_products();
             ahead.fetch_line(last);
         }
         if (ahead.count > 0) ahead.regions[ahead.count - 1] = last;
+    }
+    for (; k < copy.rows; ++k) {
+        add_products();
+        copy.copy_row();
     }
     for (; k < depth; ++k) add_products();
     for (int i = 0; i < R; ++i)
@@ -169,61 +194,105 @@ OFA_NOINLINE void multiply_block(int depth, Source x, Source panel, float* sums,
 
 // The number of rows is a template argument, so that the sums stay in registers.
 template <int R, bool TRANSPOSE_X>
-OFA_INLINE void multiply_rows(int rows, int depth, Source x, Source panel, float* sums, bool first, Ahead& ahead) {
+OFA_INLINE void multiply_rows(int rows, int depth, Source x, Source panel, float* sums, bool first, Ahead& ahead,
+                              const Copy& copy) {
     if constexpr (R > 0) {
         if (rows == R)
-            multiply_block<R, TRANSPOSE_X>(depth, x, panel, sums, first, ahead);
+            multiply_block<R, TRANSPOSE_X>(depth, x, panel, sums, first, ahead, copy);
         else
-            multiply_rows<R - 1, TRANSPOSE_X>(rows, depth, x, panel, sums, first, ahead);
+            multiply_rows<R - 1, TRANSPOSE_X>(rows, depth, x, panel, sums, first, ahead, copy);
     }
 }
 
-// Where `depth` rows of PANEL columns of the factor w can be read, of which n are its own: `packed`, or w itself.
+// A factor whose rows run along k and that is read where it lies, being narrow enough for that.
+OFA_INLINE bool read_in_place(Source factor) { return factor.pitch <= NARROW; }
+
+// Two places for what is packed: while one is read, the other may be filled.
+struct Packed {
+    float* now;
+    float* next;
+    bool next_is_filled = false;
+
+    // Whether `now` is already what is needed now.
+    OFA_INLINE bool turn() {
+        if (!next_is_filled) return false;
+        float* const was = now;
+        now = next, next = was, next_is_filled = false;
+        return true;
+    }
+};
+
+// Where `depth` rows of PANEL columns of the factor w can be read, of which n are its own.
 template <bool TRANSPOSE_W>
-OFA_INLINE Source panel_of(Source w, int n, int depth, float* packed) {
-    if (TRANSPOSE_W)
-        pack_transposed(w, n, depth, packed);
-    else if (n == PANEL && w.pitch <= NARROW)
-        return w;
-    else
-        pack_straight(w, n, depth, packed, PANEL);
-    return {packed, PANEL};
+OFA_INLINE Source panel_of(Source w, int n, int depth, Packed& packed) {
+    if (!packed.turn()) {
+        if (TRANSPOSE_W)
+            pack_transposed(w, n, depth, packed.now);
+        else if (n == PANEL && read_in_place(w))
+            return w;
+        else
+            pack_straight(w, n, depth, packed.now, PANEL);
+    }
+    return {packed.now, PANEL};
 }
 
-// Where `depth` rows of m columns of the factor x [depth, m] can be read: `packed`, or x itself.
-OFA_INLINE Source columns_of(Source x, int m, int depth, float* packed) {
-    if (x.pitch <= NARROW) return x;
-    pack_straight(x, m, depth, packed, PACKED_PITCH);
-    return {packed, PACKED_PITCH};
+// Where `depth` rows of m columns of the factor x [depth, m] can be read.
+OFA_INLINE Source columns_of(Source x, int m, int depth, Packed& packed) {
+    if (read_in_place(x)) return x;
+    if (!packed.turn()) pack_straight(x, m, depth, packed.now, PACKED_PITCH);
+    return {packed.now, PACKED_PITCH};
 }
+
+// What the last blocks of a panel pack for the next, one copy each.
+struct Copies {
+    Copy all[MAX_ROWS / PANEL + 1];
+    int count = 0;
+
+    OFA_INLINE void add(Source from, int rows, float* to, int64_t to_pitch) {
+        all[count++] = {from, to, to_pitch, rows};
+    }
+    OFA_INLINE Copy of_block(int blocks_left) const { return blocks_left <= count ? all[blocks_left - 1] : Copy{}; }
+};
 
 // The at most MAX_ROWS x MAX_COLUMNS outputs from (row0, col0) on; x and w start there.
 template <bool TRANSPOSE_X, bool TRANSPOSE_W, class Epilogue>
 OFA_INLINE void multiply_part(int row0, int col0, int m, int n, int depth, Source x, Source w, float* scratch,
                               const Epilogue& epilogue) {
-    float* const packed_w = scratch;
-    float* const packed_x = packed_w + MAX_DEPTH * PANEL;
-    float* const all_sums = packed_x + MAX_DEPTH * PACKED_PITCH;
+    constexpr int MOST = TRANSPOSE_X ? TRANSPOSED_DEPTH : MAX_DEPTH;
+    float* const packed_x = scratch + 2 * MAX_DEPTH * PANEL;
+    float* const all_sums = packed_x + 2 * TRANSPOSED_DEPTH * PACKED_PITCH;
+    Packed panels = {scratch, scratch + MAX_DEPTH * PANEL};
+    Packed parts = {packed_x, packed_x + TRANSPOSED_DEPTH * PACKED_PITCH};
     // Blocks of nearly equal size: a short one at the end could not keep the multipliers busy.
     const int blocks = (m + BLOCK_ROWS - 1) / BLOCK_ROWS, usual_rows = m / blocks, larger_blocks = m % blocks;
+    const bool copies_w = !TRANSPOSE_W && !read_in_place(w);
+    const bool copies_x = TRANSPOSE_X && !read_in_place(x) && m % PANEL == 0;
     // A caller that says nothing of its outputs has its operands in the caches.
     constexpr bool LOOK_AHEAD = requires { epilogue.touches(0, 0, [](const float*, int64_t) {}); };
     Ahead ahead;
-    for (int k0 = 0; k0 < depth; k0 += MAX_DEPTH) {
-        const int part = smaller(MAX_DEPTH, depth - k0), next_part = smaller(MAX_DEPTH, depth - k0 - part);
+    for (int k0 = 0; k0 < depth; k0 += MOST) {
+        const int part = smaller(MOST, depth - k0), next_part = smaller(MOST, depth - k0 - part);
         const bool first = k0 == 0, last = next_part == 0;
-        const Source columns = TRANSPOSE_X ? columns_of(x.from(k0, 0), m, part, packed_x) : Source{};
+        const Source columns = TRANSPOSE_X ? columns_of(x.from(k0, 0), m, part, parts) : Source{};
         ahead.drop_to(0);
         if (LOOK_AHEAD && TRANSPOSE_X) ahead.add(x.from(k0 + part, 0), next_part, m);
         const int ahead_in_part = ahead.count;
         for (int n0 = 0; n0 < n; n0 += PANEL) {
             const int width = smaller(PANEL, n - n0), next_width = smaller(PANEL, n - n0 - width);
             const Source panel =
-                panel_of<TRANSPOSE_W>(TRANSPOSE_W ? w.from(n0, k0) : w.from(k0, n0), width, part, packed_w);
+                panel_of<TRANSPOSE_W>(TRANSPOSE_W ? w.from(n0, k0) : w.from(k0, n0), width, part, panels);
             ahead.drop_to(ahead_in_part);
             if (LOOK_AHEAD && TRANSPOSE_W) ahead.add(w.from(n0 + width, k0), next_width, part);
             if (LOOK_AHEAD && !TRANSPOSE_W) ahead.add(w.from(k0, n0 + width), part, next_width);
             const int ahead_in_panel = ahead.count;
+            Copies copies;
+            if (copies_w && next_width == PANEL) copies.add(w.from(k0, n0 + PANEL), part, panels.next, PANEL);
+            if (copies_w && next_width == 0 && !last && n >= PANEL)
+                copies.add(w.from(k0 + part, 0), next_part, panels.next, PANEL);
+            panels.next_is_filled = copies.count > 0;
+            parts.next_is_filled = copies_x && next_width == 0 && !last;
+            for (int j = 0; parts.next_is_filled && j < m; j += PANEL)
+                copies.add(x.from(k0 + part, j), next_part, parts.next + j, PACKED_PITCH);
             for (int block = 0, begin = 0, end; block < blocks; ++block, begin = end) {
                 end = begin + usual_rows + (block < larger_blocks ? 1 : 0);
                 const Source a = TRANSPOSE_X ? columns.from(0, begin) : x.from(begin, k0);
@@ -236,7 +305,8 @@ OFA_INLINE void multiply_part(int row0, int col0, int m, int n, int depth, Sourc
                         epilogue.touches(row0 + begin, col0 + n0, [&](const float* row, int64_t pitch) {
                             ahead.add({row, pitch}, end - begin, width);
                         });
-                multiply_rows<BLOCK_ROWS, TRANSPOSE_X>(end - begin, part, a, panel, sums, first, ahead);
+                multiply_rows<BLOCK_ROWS, TRANSPOSE_X>(end - begin, part, a, panel, sums, first, ahead,
+                                                       copies.of_block(blocks - block));
                 if (!last) continue;
                 for (int i = begin; i < end; ++i) {
                     const float* const row = sums + (i - begin) * PANEL;

@@ -6,7 +6,7 @@ import numpy as np
 
 BLOB_MAGIC = 0x4D4F4F44
 BLOB_VERSION = 1
-PATCH_PADDING = 520
+PATCH_PADDING, PATCH_END = 520, 264
 ALIGNMENT = 16
 
 SPAN = np.dtype([("offset", "<u4"), ("count", "<u4")])

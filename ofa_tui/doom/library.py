@@ -212,6 +212,10 @@ class TracedGame:
         """Plays COMMAND [tics, MAX_PLAYERS]; returns ROW [tics] and LOAD [loads]."""
         return self._play(np.ascontiguousarray(commands), False)
 
+    def run(self, commands: np.ndarray) -> None:
+        """Plays COMMAND [tics, MAX_PLAYERS] and draws every tic by one thread, as fast as it goes."""
+        self.library.drawn_run(pointer(self._state), pointer(self.blob), pointer(commands), len(commands))
+
     def play_scripted(self, tics: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Lets the scripted player play; returns its commands COMMAND [tics, MAX_PLAYERS], and as `play` does."""
         commands = np.zeros((tics, MAX_PLAYERS), COMMAND)

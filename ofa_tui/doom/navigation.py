@@ -247,7 +247,7 @@ def _crossing_points(ends: np.ndarray, sector: np.ndarray, height: np.ndarray,
         spots = np.stack([tried + offset * through[rest, None] for offset in offsets], 2)
         found = clearance.places(spots[..., 0].ravel(), spots[..., 1].ravel(),
                                  *(np.repeat(a[rest], count * len(offsets)) for a in (sector, height)))
-        fits, could = (f.reshape(spots.shape[:3]).all(2) for f in (found.now, found.later))
+        fits, could = (np.all(f.reshape(spots.shape[:3]), axis=2) for f in (found.now, found.later))
         best = np.argmax(2 * fits + could, 1)
         rows = np.arange(len(rest))
         better = (fits[rows, best] & ~now[rest]) | (could[rows, best] & ~later[rest] & ~now[rest])

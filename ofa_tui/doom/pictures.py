@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ofa_tui.doom.layout import PATCH, PATCH_PADDING, SPRITE, SPRITE_FRAME, TEXTURE, BlobBuilder
+from ofa_tui.doom.layout import PATCH, PATCH_END, PATCH_PADDING, SPRITE, SPRITE_FRAME, TEXTURE, BlobBuilder
 from ofa_tui.doom.wad import Wad, WadError, clean_name
 
 FLAT_BYTES = 4096
@@ -22,7 +22,7 @@ _MOST_PICTURES = (1 << 15) - 1
 _MOST_NUMBERS = 4096
 """Of wall textures and of flats: MAX_SHOWN in cuda/doom/render/scratch.h."""
 _MOST_TEXELS = 1 << 28
-_TAIL = bytes(PATCH_PADDING) + b"\xff" * 8
+_TAIL = bytes(PATCH_PADDING) + b"\xff" * PATCH_END
 
 
 @dataclass(frozen=True)

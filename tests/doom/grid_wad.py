@@ -1,4 +1,4 @@
-"""WADs of rooms on a grid, made from a random generator: every special and every thing, in seconds' reach of each other.
+"""WADs of rooms on a grid, made from a random generator: every special and every thing within a few seconds' walk.
 
 A cell of the grid is a sector and a subsector; lines run between neighbours and around the outside; the nodes halve
 the grid until one cell is left.

@@ -7,10 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from ofa_tui.doom import library
+from ofa_tui.doom import library, packer
+from ofa_tui.doom.players import BEHAVIOURS
+from ofa_tui.doom.wad import parse_wad
 from ofa_tui.engine.compiler import find_compiler
+from tests.doom.fuzz_cases import commands, random_game
 from tests.doom.golden_demos import OWN, ROOT, blob_of, demo
+from tests.doom.grid_wad import grid_wad
 
 
 @pytest.mark.slow
@@ -49,3 +55,42 @@ def test_state_is_a_plain_value() -> None:
         for tic in range(200, 400):
             one.tic(recorded.commands[tic])
     assert np.array_equal(game.state, twin.state)
+
+
+@pytest.fixture(scope="module")
+def small_wads() -> list[np.ndarray]:
+    return [packer.pack(parse_wad(grid_wad(seed), "grid.wad")) for seed in range(8)]
+
+
+def play_on(game: library.Game, script: np.ndarray | None, tics: int) -> list[bytes]:
+    """The row of each tic: figures, and hashes of all objects and sectors. Without `script` the game plays itself."""
+    rows = []
+    for _ in range(tics):
+        if script is None:
+            game.play(1)
+        else:
+            game.tic(script[int(game.status()["tic"])])
+        rows.append(game.row().tobytes())
+    return rows
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 999), before=st.integers(0, 200), after=st.integers(1, 120), other=st.integers(0, 60),
+       scripted=st.booleans())
+def test_a_snapshot_goes_on_as_the_game_did(
+    small_wads: list[np.ndarray], seed: int, before: int, after: int, other: int, scripted: bool,
+) -> None:
+    """Taken at any tic; restored over what came later, and over another game."""
+    wad = small_wads[seed % len(small_wads)]
+    script = None if scripted else commands(random_game(seed), before + after + other)
+    start = {"skill": seed % 5, "seed": seed, "present": 1 if scripted else 7, "behaviour": seed % len(BEHAVIOURS)}
+    game, used = library.Game(wad), library.Game(wad)
+    game.start(**start)
+    play_on(game, script, before)
+    snapshot = game.state.copy()
+    expected = play_on(game, script, after)
+    used.start(skill=4, seed=seed + 1)
+    play_on(used, script, other)
+    for restored in (game, used):
+        restored.state[:] = snapshot
+        assert play_on(restored, script, after) == expected

@@ -11,6 +11,8 @@ from ofa_tui.doom import library, packer, players, search
 from ofa_tui.doom.wad import WadError
 
 MINUTE = 60 * 35
+FIRE = 1
+HAND_WEAPONS = (0, 7)
 
 
 @functools.cache
@@ -98,6 +100,45 @@ def test_the_game_goes_on_after_a_death() -> None:
     for _ in range(4):
         game.play(35)
     assert int(game.row()["leveltime"]) < 6 * MINUTE
+
+
+def test_behaviours_can_be_switched_while_playing() -> None:
+    """Each takes over from the one before in a running game, and gets somewhere with legal commands."""
+    game = new_game("freedoom1")
+    for behaviour in (*range(len(players.BEHAVIOURS) - 1), 0):
+        game.set_behaviour(behaviour)
+        before = game.status()
+        commands = game.play(10 * 35)
+        now = game.status()
+        assert now["behaviour"] == behaviour
+        assert (now["x"], now["y"]) != (before["x"], before["y"])
+        assert not np.any(commands["turn"] & 255) and not np.any(commands["buttons"] & 128)
+
+
+def test_the_pacifist_never_fires() -> None:
+    game = new_game("freedoom2", behaviour=players.BEHAVIOURS.index("pacifist"))
+    assert not np.any(game.play(2 * MINUTE)["buttons"] & FIRE)
+    assert int(game.status()["sectors_seen"]) > 10
+
+
+def test_the_berserk_fights_by_hand() -> None:
+    game = new_game("freedoom2", behaviour=players.BEHAVIOURS.index("berserk"))
+    punches = 0
+    for _ in range(2 * MINUTE):
+        weapon = int(game.row()["readyweapon"])
+        alive = int(game.row()["playerstate"]) == 0
+        if game.play(1)["buttons"][0] & FIRE and alive:
+            punches += 1
+            assert weapon in HAND_WEAPONS
+    assert punches > 100
+
+
+def test_turns_like_a_hand() -> None:
+    """The view gathers speed over some tics: it neither jerks nor spins."""
+    turns = new_game("freedoom1", no_monsters=1).play(2 * MINUTE)["turn"].astype(int) // 256
+    assert np.mean(np.abs(np.diff(turns)) > 8) < 0.02
+    ten_seconds = np.convolve(turns, np.ones(350), "valid")
+    assert np.abs(ten_seconds).max() < 6 * 256
 
 
 def test_manual_is_the_persons_command() -> None:

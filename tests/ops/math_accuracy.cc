@@ -9,6 +9,10 @@ void exp_of(const float* x, float* y, int n) {
     for (int i = 0; i < n; ++i) y[i] = math::exp(x[i]);
 }
 
+void log_of(const float* x, float* y, int n) {
+    for (int i = 0; i < n; ++i) y[i] = math::log(x[i]);
+}
+
 void gelu_of(const float* x, float* y, int n) {
     for (int i = 0; i < n; ++i) y[i] = math::gelu(x[i]);
 }

@@ -42,6 +42,13 @@ def test_exp(functions):
     assert np.isnan(apply(functions.exp_of, [np.nan, np.inf, -np.inf, -np.nan])).all()
 
 
+def test_log(functions):
+    x = np.concatenate([np.geomspace(1.2e-38, 3e38, 400_001), np.linspace(0.5, 2, 400_001)]).astype(np.float32)
+    expected = np.log(x.astype(float))
+    assert (np.abs(apply(functions.log_of, x) - expected) / (1 + np.abs(expected))).max() < 1e-7
+    assert np.isnan(apply(functions.log_of, [np.nan, np.inf])).all()
+
+
 def test_gelu_and_its_derivative(functions):
     x = np.linspace(-12, 12, 200_001).astype(np.float32)
     u, h = x.astype(float), 1e-5

@@ -106,6 +106,15 @@ const Game* traced_game(const TracedGame* t) { return &t->silent; }
 const uint8_t* traced_picture(const TracedGame* t) { return t->picture; }
 const uint8_t* traced_frame(const TracedGame* t) { return t->frame; }
 
+// Plays and draws tics and keeps nothing of them: what a run does, as fast as it goes. commands [tics, MAX_PLAYERS]
+void drawn_run(TracedGame* t, const WadBlob* wad, const TicCommand* commands, int tics) {
+    ofa::Block block(0, nullptr, 0);
+    for (int i = 0; i < tics; ++i) {
+        doom_tic(t->silent, *wad, commands + i * MAX_PLAYERS);
+        doom_draw(block, t->silent, *wad, t->drawing, t->frame);
+    }
+}
+
 // Plays and draws tics. commands [tics, MAX_PLAYERS] are taken, or, with `scripted`, the viewed player's are written.
 // rows [tics]; loads has room for one per tic and one more. Returns the level loads there were.
 int traced_play(TracedGame* t, const WadBlob* wad, TicCommand* commands, int tics, int scripted, TraceRow* rows,

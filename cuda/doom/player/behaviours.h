@@ -58,7 +58,7 @@ OFA_NOINLINE TicCommand player_think(Game& g, const WadBlob& wad) {
     // Looking around must not leave traces in the simulation: a recorded run has to play without us.
     const Clip clip = g.clip;
     WorldBase w(g, wad);
-    c = command_for(w, g.mobjs[p.mobj], play_level(w, p, [&] { return choose(w, p); }));
+    c = command_for(w, p, play_level(w, p, [&] { return choose(w, p); }));
     g.clip = clip;
     return c;
 }

@@ -20,7 +20,7 @@ OFA_TABLE Character CHARACTERS[BEHAVIOURS] = {
     // fires up to  stops up to  single-minded  by hand  settled  greed  fear
     {1200 * UNIT,   900 * UNIT,  0,             0,       0,       4,     1},   // explore
     {1400 * UNIT,   900 * UNIT,  0,             0,       0,       4,     0},   // hunt
-    {1000 * UNIT,   450 * UNIT,  1,             0,       0,       4,     1},   // speedrun
+    {1200 * UNIT,   900 * UNIT,  0,             0,       0,       4,     1},   // speedrun
     {0,             0,           0,             0,       0,       6,     8},   // pacifist
     {1000 * UNIT,   900 * UNIT,  0,             1,       0,       6,     0},   // berserk
     {1400 * UNIT,   1400 * UNIT, 0,             0,       1,       4,     2},   // camp

@@ -8,7 +8,7 @@
 namespace doom {
 
 constexpr Fixed SIGHT_RANGE = 1400 * UNIT, CLOSE_RANGE = 160 * UNIT, BLAST_RANGE = 224 * UNIT;
-constexpr Fixed FIST_RANGE = 64 * UNIT;
+constexpr Fixed FIST_RANGE = 64 * UNIT, BULLET_COMFORT = 400 * UNIT, MISSILE_COMFORT = 224 * UNIT;
 constexpr int MOST_SIGHTS = 16;
 constexpr int FIGHT_TICS = 140, PEACE_TICS = 350, LOOK_EVERY = 4, STRAFE_TICS = 22;
 constexpr int32_t FIRE_ARC = int32_t(ANGLE_45 / 12), AHEAD_ARC = int32_t(ANGLE_45 / 3 * 4);
@@ -142,9 +142,11 @@ OFA_FUNCTION void shoot_at(WorldBase& w, const Player& p, Intent& in, const Mobj
     choose_weapon(w.g, p, in, weapon);
     // Where it will be when a shot is there does not matter to bullets, and little to the rest.
     face(w, in, m, enemy.x, enemy.y);
+    in.haste = 1;
     const int32_t arc = distance < CLOSE_RANGE ? 2 * FIRE_ARC : FIRE_ARC;
     if (!is_facing(m, in.face, arc)) return;
     const int ready = p.ready_weapon;
+    if (by_hand && !is_hand_weapon(ready)) return;
     if (ready == WEAPON_ROCKETS && distance < BLAST_RANGE) return;
     if (is_hand_weapon(ready) && distance > FIST_RANGE + enemy.radius + 16 * UNIT) return;
     in.buttons |= BUTTON_FIRE;
@@ -204,12 +206,18 @@ OFA_FUNCTION bool evade(WorldBase& w, const Player& p, Intent& in) {
     return true;
 }
 
+// Below which distance it is better to step back. Bullets of monsters scatter more than the player's: far off it wins.
+OFA_FUNCTION Fixed comfort_of(int type) {
+    if (shoots_bullets(type)) return BULLET_COMFORT;
+    return only_bites(type) ? CLOSE_RANGE * 2 : MISSILE_COMFORT;
+}
+
 // Sideways, now left, now right; backwards from who is too near.
 OFA_FUNCTION void dance(WorldBase& w, const Player& p, Intent& in, const Mobj& enemy) {
     Script& s = w.g.script;
     const Mobj& m = w.g.mobjs[p.mobj];
     const Angle ahead = angle_towards(w, m, enemy.x, enemy.y);
-    const bool too_near = distance_between(m, enemy) < (only_bites(enemy.type) ? CLOSE_RANGE * 2 : CLOSE_RANGE);
+    const bool too_near = distance_between(m, enemy) < comfort_of(enemy.type);
     if (--s.strafe_tics <= 0) {
         s.strafe_tics = STRAFE_TICS;
         s.strafes_right ^= 1;
@@ -226,10 +234,10 @@ OFA_FUNCTION void dance(WorldBase& w, const Player& p, Intent& in, const Mobj& e
     }
 }
 
-constexpr Fixed BRAWL_RADIUS = 112 * UNIT;
+constexpr Fixed BRAWL_RADIUS = 150 * UNIT;
 constexpr int BRAWL_TICS = 35 * 9, RESTLESS_TICS = 35 * 4;
 
-// Nobody wins by standing in one place for ever: after BRAWL_TICS of it the fight goes on elsewhere. Once a tic.
+// Nobody gets on by staying in one place: after BRAWL_TICS of it the player goes elsewhere. Once a tic.
 OFA_FUNCTION void note_place(Script& s, const Mobj& m) {
     if (distance_from(m, s.brawl_x, s.brawl_y) > BRAWL_RADIUS) {
         s.brawl_x = m.x;

@@ -67,6 +67,7 @@ OFA_FUNCTION bool go_for_item(WorldBase& w, const Player& p) {
         if (g.thinkers[node].kind != THINKER_MOBJ || !(g.mobjs[node].flags & MF_SPECIAL)) continue;
         const int reach = reach_for_item(w, p, g.mobjs[node].type);
         if (reach == 0) continue;
+        if (is_hurt_by(g, p, g.mobjs[node].sector) && reach != ANY_WAY && !heals(g.mobjs[node].type)) continue;
         const int far = reach == ANY_WAY ? ITEM_REACH * 2 : reach / 4 * greed;
         const Wish wish = item_wish(w, p, node);
         if (distance_to(s, wish.node) < far && !is_avoided(s, node)) consider(s, best, wish, 0);

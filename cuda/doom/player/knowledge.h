@@ -21,6 +21,9 @@ OFA_FUNCTION bool hurts(const Game& g, int sector) {
     }
 }
 
+// Whether the player is being hurt where it stands, or would be.
+OFA_FUNCTION bool is_hurt_by(const Game& g, const Player& p, int sector) { return hurts(g, sector) && !p.powers[POWER_SUIT]; }
+
 // --- monsters ------------------------------------------------------------------------------------------------------
 
 OFA_FUNCTION bool is_enemy(const Mobj& m) {
@@ -115,10 +118,20 @@ OFA_FUNCTION bool uses_ammo(const WorldBase& w, const Player& p, int ammo) {
     return false;
 }
 
+OFA_FUNCTION bool heals(int type) {
+    return type == THING_STIMPACK || type == THING_MEDIKIT || type == THING_SOULSPHERE || type == THING_MEGASPHERE;
+}
+
 OFA_FUNCTION int reach_for_health(const Player& p) {
     if (p.health < 35) return 6 * ITEM_REACH;
     if (p.health < 60) return 2 * ITEM_REACH;
     return p.health < 90 ? ITEM_REACH / 2 : 0;
+}
+
+OFA_FUNCTION int reach_for_ammo(const WorldBase& w, const Player& p, int ammo) {
+    if (!uses_ammo(w, p, ammo)) return 0;
+    const int have = p.ammo[ammo] * 20 / p.max_ammo[ammo];
+    return have < 2 ? 2 * ITEM_REACH : have < 4 ? ITEM_REACH : have < 10 ? ITEM_REACH / 2 : 0;
 }
 
 // Whether an item is of use to who fights by hand.
@@ -132,12 +145,10 @@ OFA_FUNCTION int reach_for_item(const WorldBase& w, const Player& p, int type) {
     const bool by_hand = character_of(w.g).by_hand;
     if (by_hand && !is_for_hands(type)) return 0;
     if (by_hand && type == THING_BERSERK && !p.powers[POWER_STRENGTH]) return 4 * ITEM_REACH;
-    if (weapon != NONE) return p.weapon_owned[weapon] ? 0 : weapon == WEAPON_CHAINSAW ? ITEM_REACH : 2 * ITEM_REACH;
+    if (weapon == WEAPON_CHAINSAW) return p.weapon_owned[weapon] ? 0 : ITEM_REACH;
+    if (weapon != NONE) return p.weapon_owned[weapon] ? reach_for_ammo(w, p, w.weapons[weapon].ammo) / 2 : 2 * ITEM_REACH;
     const int ammo = ammo_of_item(type);
-    if (ammo != AMMO_NONE) {
-        if (!uses_ammo(w, p, ammo)) return 0;
-        return p.ammo[ammo] * 5 < p.max_ammo[ammo] ? ITEM_REACH : p.ammo[ammo] * 2 < p.max_ammo[ammo] ? ITEM_REACH / 2 : 0;
-    }
+    if (ammo != AMMO_NONE) return reach_for_ammo(w, p, ammo);
     switch (type) {
         case THING_BLUE_CARD: return p.cards[CARD_BLUE] ? 0 : ANY_WAY;
         case THING_YELLOW_CARD: return p.cards[CARD_YELLOW] ? 0 : ANY_WAY;
@@ -153,6 +164,7 @@ OFA_FUNCTION int reach_for_item(const WorldBase& w, const Player& p, int type) {
         case THING_BLUE_ARMOR: return p.armor < 120 ? ITEM_REACH : 0;
         case THING_BACKPACK: return p.backpack ? 0 : ITEM_REACH;
         case THING_BERSERK: return p.health < 60 ? 2 * ITEM_REACH : 0;
+        case THING_RADIATION_SUIT: return p.powers[POWER_SUIT] ? 0 : ITEM_REACH / 2;
         case THING_INVULNERABILITY: return ITEM_REACH / 2;
         default: return 0;
     }

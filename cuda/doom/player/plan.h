@@ -33,7 +33,12 @@ constexpr int DOUBTED = 1;                // failures of an edge that may not be
 // The edge could not be taken. Each time it takes longer until that is forgiven.
 OFA_FUNCTION void fail_edge(Script& s, int edge) {
     uint8_t& failures = s.edge_failures[edge];
-    failures = uint8_t(failures < 2 ? 2 : failures < 100 ? failures * 2 : failures);
+    failures = uint8_t(failures == 0 ? 2 : failures < EDGE_FAILURES ? EDGE_FAILURES : failures < 100 ? failures * 2 : failures);
+}
+
+// The way led off an edge: a few of those, and it counts as not to be taken.
+OFA_FUNCTION void doubt_edge(Script& s, int edge) {
+    if (s.edge_failures[edge] < EDGE_FAILURES) ++s.edge_failures[edge];
 }
 
 // Makes a wish the goal, or the first thing that has to be done for it. False when no way to it is known.

@@ -6,7 +6,7 @@
 
 namespace doom {
 
-constexpr int REPLAN_TICS = 35 * 6, MOST_GOAL_TRIES = 5;
+constexpr int REPLAN_TICS = 35 * 6, MOST_GOAL_TRIES = 5, WEAK_HEALTH = 40;
 
 // A level begins. What did not work in it before is remembered over a death.
 OFA_FUNCTION void forget_level(Game& g) {
@@ -96,7 +96,10 @@ OFA_FUNCTION void walk(WorldBase& w, const Player& p, Intent& in) {
     const Mobj& m = w.g.mobjs[p.mobj];
     if (s.goal_kind != GOAL_NONE && !is_goal_valid(w.g)) drop_goal(s);
     if (s.goal_kind != GOAL_NONE && (++s.goal_tics > s.goal_limit || s.goal_tries > MOST_GOAL_TRIES)) give_goal_up(w);
-    if (s.goal_kind != GOAL_NONE && !keep_to_path(w, m.subsector)) drop_goal(s);
+    if (s.goal_kind != GOAL_NONE && !keep_to_path(w, m.subsector)) {
+        doubt_edge(s, s.path[s.path_length - 1]);
+        drop_goal(s);
+    }
     // A path that was cut off ends short of the goal.
     if (s.goal_kind != GOAL_NONE && s.path_length == 0 && m.subsector != s.goal_node && ++s.off_path_tics > OFF_PATH_TICS)
         drop_goal(s);
@@ -120,11 +123,24 @@ OFA_FUNCTION void stray(WorldBase& w, Intent& in) {
     excuse_standing(s);
 }
 
+// Whether the player is on its way to something that it needs to live on.
+OFA_FUNCTION bool is_seeking_help(const Game& g, const Player& p) {
+    const Script& s = g.script;
+    return p.health < WEAK_HEALTH && s.goal_kind == GOAL_ITEM && heals(g.mobjs[s.goal].type);
+}
+
+// A wound makes the player think again about where to go.
+OFA_FUNCTION void note_health(Script& s, const Player& p) {
+    if (p.health < WEAK_HEALTH && s.health >= WEAK_HEALTH) s.search_wanted = 1;
+    s.health = p.health;
+}
+
 // Whether the player stops for an enemy it fights.
 OFA_FUNCTION bool stands_for(const WorldBase& w, const Player& p, const Mobj& enemy, Fixed distance) {
     const Script& s = w.g.script;
     const Mobj& m = w.g.mobjs[p.mobj];
     const Character& character = character_of(w.g);
+    if (is_seeking_help(w.g, p) || is_hurt_by(w.g, p, m.sector)) return false;
     if ((s.brawl_tics > BRAWL_TICS && !character.settled) || distance > character.stand_range) return false;
     if (distance < CLOSE_RANGE) return true;
     if (enemy.target != p.mobj) return false;
@@ -161,7 +177,9 @@ OFA_FUNCTION Intent play_level(WorldBase& w, const Player& p, Choose choose) {
     mark_surroundings(w, p);
     note_progress(w, p);
     note_place(s, m);
-    if (s.brawl_tics == BRAWL_TICS + 1 && s.enemy != NONE && !character.single_minded && !character.settled) {
+    note_health(s, p);
+    if (s.brawl_tics == BRAWL_TICS + 1 && !character.settled && (s.enemy != NONE || s.idle_tics > BRAWL_TICS)) {
+        if (s.enemy == NONE) abandon_goal(w);
         s.random_places = 1;               // on with it somewhere else
         drop_goal(s);
     }

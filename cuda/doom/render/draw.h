@@ -48,12 +48,43 @@ OFA_FUNCTION void draw_placed(Block& block, const Game& game, const WadBlob& wad
     draw_patches(block, s, wad, frame);
 }
 
+OFA_INLINE bool is_same(const PlacedPatch& a, const PlacedPatch& b) {
+    return a.patch == b.patch && a.x == b.x && a.y == b.y && a.left == b.left && a.top == b.top && a.right == b.right &&
+           a.bottom == b.bottom;
+}
+
+// Lists the bar's pictures and compares them with those of the bar drawn last.
+OFA_FUNCTION void list_status_bar(RenderScratch& s, const Game& game, const WadBlob& wad) {
+    place_status_bar(s, game, wad);
+    bool same = s.tables.bar_is_solid && s.n_patches == s.n_bar_patches;
+    for (int i = 0; same && i < s.n_patches; ++i) same = is_same(s.patches[i], s.bar_patches[i]);
+    s.bar_is_drawn = same;
+    if (same) s.n_patches = 0;
+}
+
+// Most tics change nothing in the bar: then it is copied.
+template <class Block>
+OFA_FUNCTION void draw_status_bar(Block& block, const Game& game, const WadBlob& wad, RenderScratch& s, uint8_t* frame) {
+    constexpr int BAR_BYTES = BAR_HEIGHT * SCREEN_WIDTH;
+    draw_placed<list_status_bar>(block, game, wad, s, frame);
+    uint8_t* OFA_RESTRICT shown = frame + BAR_Y * SCREEN_WIDTH;
+    uint8_t* OFA_RESTRICT kept = s.bar;
+    if (s.bar_is_drawn) {
+        block.for_each(BAR_BYTES, [&](int64_t i) { shown[i] = kept[i]; });
+        return;
+    }
+    block.for_each(BAR_BYTES, [&](int64_t i) { kept[i] = shown[i]; });
+    block.for_each(s.n_patches, [&](int64_t i) { s.bar_patches[i] = s.patches[i]; });
+    if (block.leader()) s.n_bar_patches = s.n_patches;
+    block.sync();
+}
+
 // Everything but text over the view.
 template <class Block>
 OFA_FUNCTION void draw_picture(Block& block, Game& game, const WadBlob& wad, RenderScratch& s, uint8_t* frame) {
     if (game.mode == MODE_LEVEL) {
         draw_view(block, game, wad, s, frame);
-        draw_placed<place_status_bar>(block, game, wad, s, frame);
+        draw_status_bar(block, game, wad, s, frame);
     } else {
         draw_placed<place_intermission>(block, game, wad, s, frame);
     }

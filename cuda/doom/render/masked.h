@@ -76,8 +76,9 @@ OFA_FUNCTION void draw_masked_texture(RenderScratch& s, const Game& game, const 
 // Rows of the sprite's columns first..last that walls in front leave open. Masked textures behind it are drawn on the
 // way where `draw_behind` is set.
 OFA_FUNCTION void clip_sprite(RenderScratch& s, const Game& game, const WadBlob& wad, uint8_t* frame,
-                              const VisSprite& sprite, int first, int last, bool draw_behind) {
+                              const VisSprite& visible, int first, int last, bool draw_behind) {
     const View& v = s.view;
+    const VisSprite sprite = visible;
     for (int x = first; x <= last; ++x) s.sprite_top[x] = s.sprite_bottom[x] = UNCLIPPED;
     for (int i = s.n_draw_segs - 1; i >= 0; --i) {
         const DrawSeg& d = s.draw_segs[i];
@@ -112,24 +113,40 @@ OFA_INLINE void unclip(RenderScratch& s, int first, int last) {
     }
 }
 
-OFA_INLINE uint32_t sprite_posts(const WadBlob& wad, const VisSprite& sprite, int x) {
-    const Patch& patch = at(wad, wad.patches)[sprite.patch];
-    const Fixed column = wrap_add(sprite.start_column, wrap_mul(sprite.column_step, x - sprite.first));
-    return at(wad, patch.columns)[clamp(column >> FIXED_BITS, 0, patch.width - 1)];
-}
+// The columns of a sprite's picture.
+struct SpriteColumns {
+    const uint32_t* columns;
+    int last;
+    Fixed start, step;                      // at screen column 0
+
+    OFA_INLINE SpriteColumns(const WadBlob& wad, const VisSprite& sprite) {
+        const Patch& patch = at(wad, wad.patches)[sprite.patch];
+        columns = at(wad, patch.columns);
+        last = patch.width - 1;
+        step = sprite.column_step;
+        start = wrap_sub(sprite.start_column, wrap_mul(step, sprite.first));
+    }
+
+    // Posts of the column that shows in screen column x.
+    OFA_INLINE uint32_t posts(int x) const {
+        return columns[clamp(wrap_add(start, wrap_mul(step, x)) >> FIXED_BITS, 0, last)];
+    }
+};
 
 // Draws columns first..last between sprite_top and sprite_bottom.
-OFA_FUNCTION void draw_sprite(RenderScratch& s, const WadBlob& wad, uint8_t* frame, const VisSprite& sprite, int first,
+OFA_FUNCTION void draw_sprite(RenderScratch& s, const WadBlob& wad, uint8_t* frame, const VisSprite& visible, int first,
                               int last) {
     const uint8_t* colormaps = s.view.colormaps;
+    const VisSprite sprite = visible;       // a local: no pixel that is written can be part of it
+    const SpriteColumns columns(wad, sprite);
     Column c;
     c.step = magnitude(sprite.column_step);
     c.map = uint8_t(sprite.map);
     for (int x = first; x <= last; ++x) {
         int fuzz = sprite.fuzzy != NONE ? s.fuzz_start[sprite.fuzzy][x] : 0;
         c.x = int16_t(x);
-        for_each_post(wad, sprite_posts(wad, sprite, x), sprite.texture_top, sprite.scale, s.sprite_top[x],
-                      s.sprite_bottom[x], [&](int top, int bottom, uint32_t source, Fixed texture_row) {
+        for_each_post(wad, columns.posts(x), sprite.texture_top, sprite.scale, s.sprite_top[x], s.sprite_bottom[x],
+                      [&](int top, int bottom, uint32_t source, Fixed texture_row) {
                           if (sprite.fuzzy != NONE) {
                               if (fuzz_rows(top, bottom)) fuzz = draw_fuzz(frame, colormaps, x, top, bottom, fuzz);
                               return;
@@ -146,10 +163,11 @@ OFA_FUNCTION void draw_sprite(RenderScratch& s, const WadBlob& wad, uint8_t* fra
 
 // Fuzzy pixels of each column in first..last.
 OFA_FUNCTION void count_fuzzy(RenderScratch& s, const WadBlob& wad, const VisSprite& sprite, int first, int last) {
+    const SpriteColumns columns(wad, sprite);
     for (int x = first; x <= last; ++x) {
         int n = 0;
-        for_each_post(wad, sprite_posts(wad, sprite, x), sprite.texture_top, sprite.scale, s.sprite_top[x],
-                      s.sprite_bottom[x], [&](int top, int bottom, uint32_t, Fixed) {
+        for_each_post(wad, columns.posts(x), sprite.texture_top, sprite.scale, s.sprite_top[x], s.sprite_bottom[x],
+                      [&](int top, int bottom, uint32_t, Fixed) {
                           if (fuzz_rows(top, bottom)) n += bottom - top + 1;
                       });
         s.fuzz_start[sprite.fuzzy][x] = uint8_t(n);

@@ -6,30 +6,32 @@
 namespace doom {
 namespace render {
 
-// Reads wrap at 128 rows whatever the texture's height.
+constexpr int ROW_SHIFT = 25;               // of the 7 bits of a row at the top of a word
+
+// Reads wrap at 128 rows whatever the texture's height: what is above is shifted out of the word.
 OFA_INLINE void draw_column(uint8_t* frame, const WadBlob& wad, const uint8_t* colormaps, const Column& c) {
     const uint8_t* OFA_RESTRICT source = bytes_at(wad, c.source);
     const uint8_t* OFA_RESTRICT map = colormaps + 256 * c.map;
     uint8_t* OFA_RESTRICT pixel = frame + c.first * SCREEN_WIDTH + c.x;
-    const uint32_t step = uint32_t(c.step);
-    uint32_t fraction = uint32_t(c.fraction);
+    const uint32_t step = uint32_t(c.step) << (ROW_SHIFT - FIXED_BITS);
+    uint32_t row = uint32_t(c.fraction) << (ROW_SHIFT - FIXED_BITS);
+    const auto next = [&] {
+        const uint8_t color = map[source[row >> ROW_SHIFT]];
+        row += step;
+        return color;
+    };
     int n = c.last - c.first + 1;
-    for (; n >= 4; n -= 4) {
-        pixel[0] = map[source[(fraction >> FIXED_BITS) & 127]];
-        fraction += step;
-        pixel[SCREEN_WIDTH] = map[source[(fraction >> FIXED_BITS) & 127]];
-        fraction += step;
-        pixel[2 * SCREEN_WIDTH] = map[source[(fraction >> FIXED_BITS) & 127]];
-        fraction += step;
-        pixel[3 * SCREEN_WIDTH] = map[source[(fraction >> FIXED_BITS) & 127]];
-        fraction += step;
-        pixel += 4 * SCREEN_WIDTH;
+    for (; n >= 8; n -= 8, pixel += 8 * SCREEN_WIDTH) {
+        pixel[0 * SCREEN_WIDTH] = next();
+        pixel[1 * SCREEN_WIDTH] = next();
+        pixel[2 * SCREEN_WIDTH] = next();
+        pixel[3 * SCREEN_WIDTH] = next();
+        pixel[4 * SCREEN_WIDTH] = next();
+        pixel[5 * SCREEN_WIDTH] = next();
+        pixel[6 * SCREEN_WIDTH] = next();
+        pixel[7 * SCREEN_WIDTH] = next();
     }
-    for (; n > 0; --n) {
-        *pixel = map[source[(fraction >> FIXED_BITS) & 127]];
-        pixel += SCREEN_WIDTH;
-        fraction += step;
-    }
+    for (; n > 0; --n, pixel += SCREEN_WIDTH) *pixel = next();
 }
 
 // A post and what rounding adds; a wrapped position must not leave the picture (blob.h pads it for that).
@@ -85,10 +87,18 @@ OFA_INLINE void draw_plane_span(uint8_t* OFA_RESTRICT pixel, int n, const uint8_
                                 const uint8_t* OFA_RESTRICT map, Fixed x, Fixed y, Fixed step_x, Fixed step_y) {
     uint32_t position = ((uint32_t(x) << 10) & 0xffff0000u) | ((uint32_t(y) >> 6) & 0xffffu);
     const uint32_t step = ((uint32_t(step_x) << 10) & 0xffff0000u) | ((uint32_t(step_y) >> 6) & 0xffffu);
-    for (int i = 0; i < n; ++i) {
-        pixel[i] = map[flat[((position >> 4) & 0xfc0u) | (position >> 26)]];
+    const auto next = [&] {
+        const uint8_t color = map[flat[((position >> 4) & 0xfc0u) | (position >> 26)]];
         position += step;
+        return color;
+    };
+    for (; n >= 4; n -= 4, pixel += 4) {
+        pixel[0] = next();
+        pixel[1] = next();
+        pixel[2] = next();
+        pixel[3] = next();
     }
+    for (; n > 0; --n) *pixel++ = next();
 }
 
 }  // namespace render

@@ -94,22 +94,36 @@ OFA_INLINE int count_spans(const Plane& plane) {
     return n;
 }
 
-OFA_INLINE void draw_span(const RenderScratch& s, const WadBlob& wad, uint8_t* frame, const Plane& plane, int y,
-                          int first, int last) {
-    const View& v = s.view;
-    const Fixed away = fixed_mul(magnitude(wrap_sub(plane.height, v.z)), s.tables.row_slope[y]);
-    const Fixed length = fixed_mul(away, s.tables.column_stretch[first]);
-    const Angle angle = v.angle + s.tables.angle_of_x[first];
-    const Fixed x = wrap_add(v.x, fixed_mul(fine_cosine(wad, angle), length));
-    const Fixed y_flat = wrap_sub(wrap_sub(0, v.y), fixed_mul(fine_sine(wad, angle), length));
-    int map = v.fixed_map;
+// What the spans of an area share. Copies, because a pixel that is written may be part of anything but a local variable.
+struct PlaneLook {
+    Fixed height;                           // above or below the eye
+    Fixed x, y, step_x, step_y;
+    Angle angle;
+    int32_t fixed_map;
+    const uint8_t *flat, *maps, *colormaps;
+    const int32_t *sine, *cosine;
+
+    OFA_INLINE PlaneLook(const RenderScratch& s, const WadBlob& wad, const Plane& plane)
+        : height(magnitude(wrap_sub(plane.height, s.view.z))), x(s.view.x), y(wrap_sub(0, s.view.y)),
+          step_x(s.view.plane_step_x), step_y(s.view.plane_step_y), angle(s.view.angle), fixed_map(s.view.fixed_map),
+          flat(at(wad, wad.flats) + 4096 * s.flat_shown[plane.flat]),
+          maps(s.tables.plane_map[light_level(s.view, plane.light)]), colormaps(s.view.colormaps),
+          sine(at(wad, wad.fine_sine)), cosine(sine + FINE_ANGLES / 4) {}
+};
+
+OFA_INLINE void draw_span(const ViewTables& t, uint8_t* frame, const PlaneLook& look, int y, int first, int last) {
+    const Fixed away = fixed_mul(look.height, t.row_slope[y]);
+    const Fixed length = fixed_mul(away, t.column_stretch[first]);
+    const Angle angle = (look.angle + t.angle_of_x[first]) >> FINE_SHIFT;
+    const Fixed x = wrap_add(look.x, fixed_mul(look.cosine[angle], length));
+    const Fixed y_flat = wrap_sub(look.y, fixed_mul(look.sine[angle], length));
+    int map = look.fixed_map;
     if (map == NO_FIXED_MAP) {
         const uint32_t step = uint32_t(away) >> 20;
-        map = s.tables.plane_map[light_level(v, plane.light)][step < PLANE_LIGHTS ? step : PLANE_LIGHTS - 1];
+        map = look.maps[step < PLANE_LIGHTS ? step : PLANE_LIGHTS - 1];
     }
-    draw_plane_span(frame + y * SCREEN_WIDTH + first, last - first + 1,
-                    at(wad, wad.flats) + 4096 * s.flat_shown[plane.flat], v.colormaps + 256 * map, x, y_flat,
-                    fixed_mul(away, v.plane_step_x), fixed_mul(away, v.plane_step_y));
+    draw_plane_span(frame + y * SCREEN_WIDTH + first, last - first + 1, look.flat, look.colormaps + 256 * map, x, y_flat,
+                    fixed_mul(away, look.step_x), fixed_mul(away, look.step_y));
 }
 
 // The sky is a wall without perspective, always at full brightness; four of its textures make the circle.
@@ -133,10 +147,12 @@ OFA_INLINE void draw_sky_column(const RenderScratch& s, const WadBlob& wad, uint
 OFA_NOINLINE void draw_planes_in_order(const RenderScratch& s, const WadBlob& wad, uint8_t* frame) {
     for (int i = 0; i < s.n_planes; ++i) {
         const Plane& plane = s.planes[i];
-        if (plane.flat == wad.sky_flat)
+        if (plane.flat == wad.sky_flat) {
             for (int x = plane.first; x <= plane.last; ++x) draw_sky_column(s, wad, frame, plane, x);
-        else
-            for_each_span(plane, [&](int y, int first, int last) { draw_span(s, wad, frame, plane, y, first, last); });
+            continue;
+        }
+        const PlaneLook look(s, wad, plane);
+        for_each_span(plane, [&](int y, int first, int last) { draw_span(s.tables, frame, look, y, first, last); });
     }
 }
 
@@ -172,7 +188,7 @@ OFA_FUNCTION void draw_planes(Block& block, RenderScratch& s, const WadBlob& wad
     block.sync();
     block.for_each(s.first_span[n], [&](int64_t i) {
         const PlaneSpan& span = s.spans[i];
-        draw_span(s, wad, frame, s.planes[span.plane], span.y, span.first, span.last);
+        draw_span(s.tables, frame, PlaneLook(s, wad, s.planes[span.plane]), span.y, span.first, span.last);
     });
     for (int i = 0; i < n; ++i) {
         const Plane& plane = s.planes[i];

@@ -12,6 +12,7 @@ namespace render {
 
 constexpr int SCREEN_WIDTH = 320, SCREEN_HEIGHT = 200;
 constexpr int VIEW_WIDTH = 320, VIEW_HEIGHT = 168;
+constexpr int BAR_Y = VIEW_HEIGHT, BAR_HEIGHT = SCREEN_HEIGHT - VIEW_HEIGHT;
 constexpr int CENTER_X = VIEW_WIDTH / 2, CENTER_Y = VIEW_HEIGHT / 2;
 
 constexpr int FINE_HALF = 4096;             // fine angles of half a circle
@@ -39,7 +40,7 @@ constexpr int FUZZ_MAP = -1;                // in place of a colormap number
 constexpr int16_t NOT_MASKED = 0x7fff;      // masked column that is absent or drawn already
 constexpr uint8_t UNMARKED = 0xff;          // top of a plane's column
 
-// Projection and light tables: they depend on the size of the view alone.
+// Projection and light tables, and a fact about the bar: they depend on the size of the view and the WAD alone.
 struct ViewTables {
     uint32_t ready;
     Angle clip_angle;                       // half the field of view
@@ -49,6 +50,7 @@ struct ViewTables {
     Fixed column_stretch[VIEW_WIDTH];       // 1 / cosine of the column's angle
     uint8_t plane_map[LIGHT_LEVELS][PLANE_LIGHTS];
     uint8_t wall_map[LIGHT_LEVELS][WALL_LIGHTS];
+    uint8_t bar_is_solid;                   // its background covers the bar: nothing of a frame before shows through
 };
 
 // The eye of this frame and the level it looks at.
@@ -157,6 +159,11 @@ struct RenderScratch {
     PlaneSpan spans[MAX_SPANS];
     uint8_t fuzz_start[MAX_FUZZY][VIEW_WIDTH];  // first the pixels of a column, then its start in the fuzz table
     PlacedPatch patches[MAX_PATCHES];
+    // The bar drawn last: the same pictures at the same places make the same pixels.
+    int32_t n_bar_patches;
+    uint8_t bar_is_drawn;                   // `bar` is what this frame's pictures make
+    PlacedPatch bar_patches[MAX_PATCHES];
+    uint8_t bar[BAR_HEIGHT * SCREEN_WIDTH];
 };
 
 }  // namespace render

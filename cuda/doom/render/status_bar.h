@@ -6,7 +6,7 @@
 namespace doom {
 namespace render {
 
-constexpr int BAR_Y = 168, BIG_Y = 171;
+constexpr int BIG_Y = 171;
 constexpr int BIG_DIGITS = 3, SMALL_DIGITS = 3;
 constexpr int READY_AMMO_X = 44, HEALTH_X = 90, ARMOR_X = 221;
 constexpr int ARMS_X = 104, ARMS_NUMBER_X = 111, ARMS_NUMBER_Y = 172, ARMS_STEP_X = 12, ARMS_STEP_Y = 10;

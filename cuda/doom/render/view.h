@@ -49,11 +49,27 @@ OFA_FUNCTION void build_light_tables(ViewTables& t) {
     }
 }
 
+// Whether the bar's background covers all of it.
+OFA_FUNCTION bool bar_is_solid(const WadBlob& wad) {
+    const int32_t number = at(wad, wad.graphics)[GRAPHIC_STBAR];
+    if (number < 0) return false;
+    const Patch& patch = at(wad, wad.patches)[number];
+    if (patch.left != 0 || patch.top != 0 || patch.width < SCREEN_WIDTH) return false;
+    for (int x = 0; x < SCREEN_WIDTH; ++x) {
+        int covered = 0;
+        const uint8_t* post = bytes_at(wad, at(wad, patch.columns)[x]);
+        for (; post[0] <= covered && covered < BAR_HEIGHT; post += post[1] + 4) covered = max(covered, post[0] + post[1]);
+        if (covered < BAR_HEIGHT) return false;
+    }
+    return true;
+}
+
 OFA_FUNCTION void prepare_tables(RenderScratch& s, const WadBlob& wad) {
     if (s.tables.ready) return;
     build_angle_tables(s.tables, wad);
     build_plane_tables(s.tables, wad);
     build_light_tables(s.tables);
+    s.tables.bar_is_solid = bar_is_solid(wad);
     for (int i = 0; i < MAX_SHOWN; ++i) s.texture_shown[i] = s.flat_shown[i] = int16_t(i);
     s.tables.ready = 1;
 }

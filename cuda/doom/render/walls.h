@@ -147,7 +147,9 @@ OFA_INLINE void draw_open_column(RenderScratch& s, const WadBlob& wad, uint8_t* 
     if (p.masked) s.openings[p.masked_columns + x] = int16_t(texture_column(s, wad, p, x));
 }
 
-OFA_NOINLINE void draw_piece(RenderScratch& s, const WadBlob& wad, uint8_t* frame, WallPiece& p) {
+// By value: pixels are bytes, and a byte that is written may be part of anything but a local variable.
+OFA_NOINLINE void draw_piece(RenderScratch& s, const WadBlob& wad, uint8_t* frame, const WallPiece& piece) {
+    WallPiece p = piece;
     for (int x = p.first; x <= p.last; ++x) {
         if (p.middle) draw_solid_column(s, wad, frame, p, x);
         else draw_open_column(s, wad, frame, p, x);
