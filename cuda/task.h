@@ -43,9 +43,14 @@ struct TaskContext {
         return {reinterpret_cast<T*>(o.base + copy_of(o) * o.copy_bytes), o.pitch, o.rows, o.cols};
     }
 
-    // The copy of an operand that belongs to this task's version. Most have one, and a division takes its time.
+    // The copy of an operand that belongs to this task's version: (version + rotation) mod copies, by divisions of 32
+    // bits. One of 64 is a call on a GPU, in the midst of an epilogue that has no register to spare.
     OFA_INLINE uint64_t copy_of(const Operand& o) const {
-        return o.copies == 1 ? 0 : (version + o.rotation) % o.copies;
+        const uint32_t copies = o.copies;
+        if (copies == 1) return 0;
+        const uint64_t wanted = version + o.rotation;
+        const uint32_t carry = 0xFFFFFFFFu % copies + 1;  // 2^32 mod copies
+        return (uint32_t(wanted >> 32) % copies * carry + uint32_t(wanted) % copies) % copies;
     }
 
     // Where this step or sweep batch stands in the arrays that have a row for each one of this run.

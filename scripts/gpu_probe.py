@@ -462,14 +462,14 @@ def bits(values: np.ndarray) -> np.ndarray:
 class DeviceRun:
     """A run of the sm90 program in the GPU's memory: the host's arena, moved."""
 
-    def __init__(self, kernel: Kernel, config, seed: int = 1) -> None:
+    def __init__(self, kernel: Kernel, config, seed: int = 1, game_bytes: int = 128) -> None:
         from ofa_tui.engine.memory import DTYPES, RunMemory, buffer_array
         from ofa_tui.engine.layouts import to_stream
         from ofa_tui.program.lowering import compile_programs
         self.kernel, self.config = kernel, config
         self.programs = programs = compile_programs(config.model, config.train, games=config.games, target="sm90")
         RunMemory._fill_weights = lambda self: None  # type: ignore[method-assign]  # weights are filled below, in bf16
-        self.memory = memory = RunMemory(programs, config, lambda _: 1 << 18, 128, 1 << 50)
+        self.memory = memory = RunMemory(programs, config, lambda _: 1 << 18, game_bytes, 1 << 50)
         rng = np.random.default_rng(seed)
         self.initial: dict[str, np.ndarray] = {}
         for name in programs.parameters:
@@ -680,11 +680,11 @@ def bitwise(kernel: Kernel) -> None:
     """Losses and masters of a few steps on different numbers of SMs."""
     train = replace(TRAIN, steps=6, warmup_steps=3, sweep_every=0)
     seen = []
-    for sms in ((96, 0, 0), (64, 0, 0), (132, 0, 0), (96, 0, 0)):
+    for sms in ((96, 0, 0), (64, 0, 0), (132, 0, 0)):
         run = DeviceRun(kernel, run_config(sms, MODEL, train))
         state = run.run(lambda s: s["finished"])
         ends = run.read("step_end_ns").astype(np.int64)
-        parts = [run.read("losses").tobytes()] + [run.tensor(n)[0].sum(dtype=torch.float64).item() for n in run.programs.buffers if n.endswith((".master", ".v"))]
+        parts: list = [run.read("losses").tobytes()] + [run.tensor(n)[0].sum(dtype=torch.float64).item() for n in run.programs.buffers if n.endswith((".master", ".v"))]
         seen.append(parts)
         print(f"    {sms}: finished {state['finished']} losses {run.read('losses')} {np.median(np.diff(ends)) / 1e6:.2f} ms a step", flush=True)
         show_families(state)
@@ -729,7 +729,29 @@ def generate(kernel: Kernel, model: ModelConfig, train: TrainConfig, serving: in
     show_families(state)
 
 
-PARTS = {part.__name__: part for part in (products, attention, rows, small_step, small_steps, tokens, model_s_step, model_s_steps, bitwise)}
+def doom(kernel: Kernel) -> None:
+    """The commands of the scripted player's first tics are those of the CPU: so is the game that they answer to."""
+    from ofa_tui.engine.config import DoomConfig
+    file = Path("doom.npz")
+    if not file.is_file():
+        print("no doom.npz (blob, commands, game_bytes of a host run): nothing to compare with")
+        return
+    given = np.load(file)
+    wanted = given["commands"].view(abi.DOOM_COMMAND)
+    game = DoomConfig(given["blob"].tobytes(), np.zeros((14, 256, 3), np.uint8))
+    config = run_config((1, 0, 1), SMALL, replace(SMALL_TRAIN, steps=1), 4096, doom=game, tics_per_s=0)
+    run = DeviceRun(kernel, config, game_bytes=int(given["game_bytes"]))
+    begin = time.monotonic()
+    state = run.run(lambda s: s["frames"][0] >= len(wanted), 40.0)
+    seconds, n = time.monotonic() - begin, int(state["frames"][0])
+    got = run.read("doom_commands")[0][: len(wanted)]
+    same = int((got == wanted).sum())
+    check("doom", "commands", float(len(wanted) - same) if n >= len(wanted) else math.nan, 0,
+          f"{same} of {len(wanted)} tics the same; {n / seconds:.0f} tics/s; {state['abort']['code']}")
+    show_families(state)
+
+
+PARTS = {part.__name__: part for part in (products, attention, rows, small_step, small_steps, tokens, model_s_step, model_s_steps, doom, bitwise)}
 LIMIT_S = {"model_s_step": 120, "model_s_steps": 120, "bitwise": 150}
 
 

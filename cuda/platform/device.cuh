@@ -45,6 +45,7 @@ public:
         near_bytes_ = near_bytes;
         scratch_ = scratch + sm * scratch_bytes;
         scratch_bytes_ = scratch_bytes;
+        memo_key_ = 0;
     }
 
     __device__ uint32_t sm() const { return sm_; }
@@ -109,6 +110,20 @@ public:
     }
     __device__ uint32_t near_bytes() const { return near_bytes_; }
 
+    // One value that lasts from task to task, and a number other than 0 that says which; kept by one thread between
+    // barriers.
+    __device__ uint64_t memo_key() const { return memo_key_; }
+    template <class T>
+    OFA_INLINE void keep(uint64_t key, const T& value) {
+        static_assert(sizeof(T) <= sizeof memo_);
+        memcpy(memo_, &value, sizeof(T));
+        memo_key_ = key;
+    }
+    template <class T>
+    OFA_INLINE const T& kept() const {
+        return *reinterpret_cast<const T*>(memo_);
+    }
+
 private:
     // Strided partial results per thread, a butterfly within each warp, then the warps in order.
     template <class T, class F, class Combine>
@@ -137,6 +152,7 @@ private:
     // What the threads exchange.
     uint64_t value_;
     uint64_t partial_[BLOCK_THREADS / 32];
+    uint64_t memo_key_, memo_[8];
 };
 
 // --- atomics: T is uint32_t or uint64_t. The host is the other side of some of them, but only through copies to and

@@ -30,6 +30,11 @@ OFA_INLINE bool claims_early(uint32_t opcode) {
     }
 }
 
+// Whether consumers use the stages of the ring for something else before the task ends.
+OFA_INLINE bool has_body(const Slot& slot) {
+    return slot.kind == SLOT_BODY || slot.task.opcode == OPCODE_MATMUL_DW_ADAMW;
+}
+
 // A lane of every warp but the consumers' first: who is done with a slot says so.
 OFA_INLINE void release_slot(Pipeline& pipeline, const Position<SLOTS>& at) {
     sm90::arrive(&pipeline.slot_empty[at.stage()]);
@@ -47,9 +52,8 @@ OFA_INLINE void load_tasks(Pipeline& pipeline) {
     for (;; slots.advance()) {
         const Slot& slot = next_slot(pipeline, slots);
         if (slot.kind == SLOT_LEAVE) return;
-        if (slot.kind == SLOT_PRODUCT) {
-            load_product(pipeline, slot, stages);
-        } else {
+        if (slot.kind == SLOT_PRODUCT) load_product(pipeline, slot, stages);
+        if (has_body(slot)) {
             wait_for_slot(&pipeline.body_ended, bodies.parity());
             bodies.advance();
         }
@@ -66,6 +70,28 @@ OFA_INLINE int staged_chunks(uint32_t opcode) {
 // Who has done a part of the task, and made it visible, says so; the last one signals for the task.
 OFA_INLINE void finish_part(Slot& slot) {
     if (sm90::subtract_one(&slot.parts) == 1) signal(slot.ctx);
+}
+
+// A streamed task's weights, on their way into the second-level cache while the task before it runs.
+OFA_INLINE void prefetch_weights(const Slot& slot) {
+    const uint32_t opcode = slot.task.opcode;
+    const bool qkv = opcode == OPCODE_STREAM_QKV;
+    if (!qkv && opcode != OPCODE_STREAM_MATMUL_RESIDUAL && opcode != OPCODE_STREAM_NORM_MATMUL_GELU &&
+        opcode != OPCODE_STREAM_NORM_MATMUL)
+        return;
+    const Operand& o = slot.ctx.launch->operands[slot.task.operands[opcode == OPCODE_STREAM_MATMUL_RESIDUAL ? 1 : 2]];
+    const uint8_t* const base = o.base + slot.ctx.copy_of(o) * o.copy_bytes;
+    const uint32_t row_bytes = o.cols * 2;
+    if (!qkv) {
+        sm90::prefetch_bulk(base + uint64_t(slot.task.tile[2]) * row_bytes, uint32_t(slot.task.tile[3]) * row_bytes);
+        return;
+    }
+    const uint32_t run = uint32_t(slot.task.tile[3]) / (2 * uint32_t(slot.task.tile[1]));
+    for (uint32_t part = 0; part < 6; ++part)
+        sm90::prefetch_bulk(base + uint64_t(part / 2 * (o.rows / 3) + uint32_t(slot.task.tile[2]) +
+                                            part % 2 * (uint32_t(slot.task.tile[3]) / 2) +
+                                            uint32_t(slot.task.tile[0]) * run) * row_bytes,
+                            run * row_bytes);
 }
 
 // The next task is claimed when the product before it has been loaded; when a body begins or ends.
@@ -87,6 +113,7 @@ OFA_INLINE void claim_tasks(Pipeline& pipeline, const Launch& launch) {
             slot.task = *turn.ctx.task;
             if (is_product(slot.task.opcode)) slot.kind = SLOT_PRODUCT;
             if (slot.kind == SLOT_PRODUCT && staged_chunks(slot.task.opcode) > 0) slot.parts += CONSUMERS;
+            prefetch_weights(slot);
         }
         turn.ahead = slot.kind == SLOT_PRODUCT || (slot.kind == SLOT_BODY && claims_early(slot.task.opcode));
         sm90::arrive(&pipeline.slot_full[slots.stage()]);
@@ -125,17 +152,6 @@ OFA_INLINE void store_tasks(Pipeline& pipeline, int consumer) {
     }
 }
 
-// What AdamW needs of a step is worked out once per step, by all consumers together.
-OFA_NOINLINE void prepare_adamw(Pipeline& pipeline, const TaskContext& ctx) {
-    if (pipeline.adamw_step == ctx.iteration) return;
-    pipeline.block.sync();
-    if (pipeline.block.leader()) {
-        pipeline.adamw = AdamW(ctx.launch->optimizer, ctx.iteration, true);
-        pipeline.adamw_step = ctx.iteration;
-    }
-    pipeline.block.sync();
-}
-
 OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STAGES>& stages,
                               Position<BUFFERS>& buffers) {
     const int thread = fresh_thread(), consumer = thread / WARPGROUP - 1;
@@ -153,12 +169,10 @@ OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STA
     else
         multiply_tile<false, false>(pipeline, consumer, lane0, blocks, stages, sums);
     switch (task.opcode) {
-    case OPCODE_MATMUL_DW_ADAMW: {
-        AdamW adamw = pipeline.adamw;
-        if ((task.flags & ADAMW_DECAY) == 0) adamw.decay = 0.0f;
-        update_weight(adamw, slot.ctx, task, place, sums);
+    case OPCODE_MATMUL_DW_ADAMW:
+        pipeline.block.sync();  // both have read the stages, where the gradient comes to lie
+        store_near(pipeline, consumer, place, sums);
         break;
-    }
     case OPCODE_MATMUL_DX_GELU:
         store_through_gelu(pipeline, slot.ctx, task, consumer, place, buffers, sums);
         break;
@@ -189,11 +203,11 @@ OFA_INLINE void finish(Pipeline& pipeline) {
     const Position<SLOTS> slots{places.slots};
     Slot& slot = pipeline.slots[slots.stage()];
     if (pipeline.block.leader()) {
+        if (has_body(slot)) sm90::arrive(&pipeline.body_ended);
         if (slot.kind == SLOT_PRODUCT) {
             finish_part(slot);
             pipeline.timer.stop(slot.ctx);
         } else {
-            sm90::arrive(&pipeline.body_ended);
             end_task(pipeline.timer, slot.ctx);
             if (!claims_early(slot.task.opcode)) sm90::arrive(&pipeline.claim_next);
         }
@@ -218,13 +232,14 @@ OFA_INLINE void consume_tasks(Pipeline& pipeline) {
         if (slot.kind == SLOT_LEAVE) return;
         if (block.leader()) begin(pipeline, slot);
         if (slot.kind == SLOT_PRODUCT) {
-            if (slot.task.opcode == OPCODE_MATMUL_DW_ADAMW) prepare_adamw(pipeline, slot.ctx);
             Position<STAGES> stages{places.stages};
             Position<BUFFERS> buffers{places.buffers};
             multiply_task(pipeline, slot, stages, buffers);
             places.stages = stages.count;
             places.buffers = buffers.count;
-        } else {
+        }
+        // One place that calls, for bodies and for the second halves of products: with two of them ptxas spills.
+        if (has_body(slot)) {
             if (!run_body(block, slot.ctx) && block.leader()) refuse(slot.ctx);
             sm90::fence_proxy_shared();  // the copy engine writes next where the body has been
         }

@@ -6,6 +6,16 @@
 
 namespace ofa {
 
+// What AdamW needs of a step, with decay, is worked out once per step and block.
+OFA_INLINE AdamW adamw_of_step(Block& block, const TaskContext& ctx) {
+    if (block.memo_key() != ctx.iteration + 1) {
+        block.sync();
+        if (block.leader()) block.keep(ctx.iteration + 1, AdamW(ctx.launch->optimizer, ctx.iteration, true));
+        block.sync();
+    }
+    return block.kept<AdamW>();
+}
+
 OFA_INLINE float fast_update(const AdamW& o, float grad, float p, float& m, float& v) {
     m = o.beta1 * m + o.one_minus_beta1 * grad;
     v = o.beta2 * v + o.one_minus_beta2 * grad * grad;

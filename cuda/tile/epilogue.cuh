@@ -5,9 +5,9 @@
 #pragma once
 
 #include "platform/math.h"
-#include "tile/adamw.cuh"
 #include "tile/bf16.cuh"
 #include "tile/pipeline.cuh"
+#include "tile/update.cuh"
 
 namespace ofa {
 
@@ -164,42 +164,15 @@ OFA_INLINE void store_statistics(const TaskContext& ctx, const Task& task, const
     }
 }
 
-// The sums are a gradient: AdamW on master, m and v, then the next version in both orders.
-OFA_INLINE void update_weight(const AdamW& adamw, const TaskContext& ctx, const Task& task, const TilePlace& place,
-                              const float (&sums)[128]) {
-    const Lines<float> master(ctx, task, 2, place), m(ctx, task, 3, place), v(ctx, task, 4, place);
-    const Lines<bf16> w(ctx, task, 5, place);
-    const Operand& o = ctx.launch->operands[task.operands[6]];
-    const uint64_t copy = ctx.copy_of(o);
-    const int64_t block_row = place.row / 16, blocks = o.cols / 16;
-    bf16* const stream = reinterpret_cast<bf16*>(o.base + copy * o.copy_bytes) +
-                         (block_row * blocks + place.column / 16) * 256 + place.lane * 8;
+// The sums as a tile of f4 in near memory, where tile/update.cuh finds them.
+OFA_INLINE void store_near(Pipeline& pipeline, int consumer, const TilePlace& place, const float (&sums)[128]) {
+    const int row = 64 * consumer + 16 * place.warp + place.lane / 4, column = 2 * (place.lane % 4);
 #pragma unroll
-    for (int block = 0; block < TILE_COLUMNS / 16; ++block) {
-        uint32_t next[4] = {0, 0, 0, 0};
-        float2 p[4], first[4], second[4];
+    for (int j = 0; j < TILE_COLUMNS / 8; ++j)
 #pragma unroll
-        for (int part = 0; part < 4; ++part) {
-            const int j = 2 * block + part / 2, half = part % 2;
-            if (!w.has(half, j)) continue;
-            p[part] = *reinterpret_cast<const float2*>(master.at(half, j));
-            first[part] = *reinterpret_cast<const float2*>(m.at(half, j));
-            second[part] = *reinterpret_cast<const float2*>(v.at(half, j));
-        }
-#pragma unroll
-        for (int part = 0; part < 4; ++part) {
-            const int j = 2 * block + part / 2, half = part % 2;
-            if (!w.has(half, j)) continue;
-            p[part].x = fast_update(adamw, sums[4 * j + 2 * half], p[part].x, first[part].x, second[part].x);
-            p[part].y = fast_update(adamw, sums[4 * j + 2 * half + 1], p[part].y, first[part].y, second[part].y);
-            *reinterpret_cast<float2*>(master.at(half, j)) = p[part];
-            *reinterpret_cast<float2*>(m.at(half, j)) = first[part];
-            *reinterpret_cast<float2*>(v.at(half, j)) = second[part];
-            next[part] = pack(p[part].x, p[part].y);
-            *reinterpret_cast<uint32_t*>(w.at(half, j)) = next[part];
-        }
-        if (w.has(0, 2 * block)) store_words(stream + block * 256, make_uint4(next[0], next[1], next[2], next[3]));
-    }
+        for (int half = 0; half < 2; ++half)
+            *reinterpret_cast<float2*>(gradient_at(pipeline.a[0], row + 8 * half, 8 * j + column)) =
+                make_float2(sums[4 * j + 2 * half], sums[4 * j + 2 * half + 1]);
 }
 
 }  // namespace ofa

@@ -8,13 +8,13 @@
 #pragma once
 
 #include "ofa_abi.h"
-#include "ops/adamw.h"
 #include "task.h"
 #include "tile/sm90.cuh"
+#include "tile/update.cuh"
 
 namespace ofa {
 
-constexpr int TILE_ROWS = 128, TILE_COLUMNS = 256, TILE_DEPTH = 64;
+constexpr int TILE_DEPTH = 64;
 constexpr int WARPGROUP = 128, CONSUMERS = 2, CONSUMER_WARPS = 8;
 constexpr int STAGES = 4, SLOTS = 2, BUFFERS = 2;
 constexpr int A_BYTES = TILE_ROWS * TILE_DEPTH * 2, B_BYTES = TILE_COLUMNS * TILE_DEPTH * 2;
@@ -51,8 +51,6 @@ struct Pipeline {
     Turn turn;            // the claimer's
     TaskTimer timer;      // the leader's, as what follows
     uint64_t ended_ns;    // when the task before this one ended
-    AdamW adamw;          // of step `adamw_step`
-    uint64_t adamw_step;
 
     OFA_INLINE void open() {
         for (int i = 0; i < STAGES; ++i) {
@@ -70,7 +68,6 @@ struct Pipeline {
             sm90::open_barrier(&stored[0][i], 1);
         }
         for (Places& place : places) place = {0, 0, 0};
-        adamw_step = NONE_U64;
         sm90::barriers_are_open();
     }
 };

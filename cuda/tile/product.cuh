@@ -53,24 +53,6 @@ OFA_INLINE uint32_t product_depth(const TaskContext& ctx, const Task& task) {
     return a_by_k(task.opcode) ? x.rows : x.cols;
 }
 
-// What the epilogue will read from memory, in lines of the tile: `share` of `shares` of the lines of one operand.
-OFA_INLINE void prefetch_lines(const TaskContext& ctx, const Task& task, int operand, int element_bytes, int share,
-                               int shares) {
-    const Operand& o = ctx.launch->operands[task.operands[operand]];
-    const uint8_t* const base = o.base + ctx.copy_of(o) * o.copy_bytes;
-    const int end = task.tile[1] * (share + 1) / shares;
-    for (int row = task.tile[1] * share / shares; row < end; ++row)
-        sm90::prefetch_bulk(base + (int64_t(task.tile[0] + row) * o.pitch + task.tile[2]) * element_bytes,
-                            uint32_t(task.tile[3] * element_bytes));
-}
-
-OFA_INLINE void prefetch_for_epilogue(const TaskContext& ctx, const Task& task, int share, int shares) {
-    if (task.opcode == OPCODE_MATMUL_DW_ADAMW)
-        for (int operand = 2; operand < 5; ++operand) prefetch_lines(ctx, task, operand, 4, share, shares);
-    if (task.opcode == OPCODE_MATMUL_RESIDUAL) prefetch_lines(ctx, task, 2, 4, share, shares);
-    if (task.opcode == OPCODE_MATMUL_DX_GELU) prefetch_lines(ctx, task, 2, 2, share, shares);
-}
-
 // One thread.
 OFA_INLINE void load_product(Pipeline& pipeline, const Slot& slot, Position<STAGES>& at) {
     const Task& task = slot.task;
@@ -96,7 +78,6 @@ OFA_INLINE void load_product(Pipeline& pipeline, const Slot& slot, Position<STAG
             sm90::load_3d(pipeline.b[stage], b, 0, k, col0 / 64, full);
         else
             sm90::load_2d(pipeline.b[stage], b, k, col0, full);
-        prefetch_for_epilogue(slot.ctx, task, k / TILE_DEPTH, (depth + TILE_DEPTH - 1) / TILE_DEPTH);
     }
 }
 

@@ -6,6 +6,8 @@
 
 namespace ofa::sm90 {
 
+constexpr int BATCH = 9;  // pieces of a thread; three batches make up a row of 50,432
+
 // The denominator of a row's softmax is 2^log2: the logarithm in base 2 of the sum of exp.
 OFA_INLINE float log2_of_denominator(Block& block, const Matrix<float>& statistics, int64_t r) {
     const float* const pairs = statistics.row(r);
@@ -37,16 +39,26 @@ OFA_NOINLINE void op_cross_entropy_statistics(Block& block, const TaskContext& c
         if (block.leader()) *losses.row(r) = denominator * LN_2 - float_of(row[target]);
         block.sync();
         const float shift = log2_weight - denominator;
-#pragma unroll 4
-        for (int i = block.thread(); i < pieces; i += BLOCK_THREADS) {
-            Eight values = unpack(load_words(row + 8 * i));
+        for (int first = block.thread(); first < pieces; first += BATCH * BLOCK_THREADS) {
+            uint4 words[BATCH];  // on their way together
 #pragma unroll
-            for (int c = 0; c < 8; ++c) values.at[c] = exp2_of(values.at[c] * LOG2_E + shift);
-            if (i == target / 8) {
-#pragma unroll
-                for (int c = 0; c < 8; ++c) values.at[c] -= c == target % 8 ? weight : 0.0f;
+            for (int k = 0; k < BATCH; ++k) {
+                const int i = first + k * BLOCK_THREADS;
+                if (i < pieces) words[k] = load_words(row + 8 * i);
             }
-            store_words(row + 8 * i, pack(values));
+#pragma unroll
+            for (int k = 0; k < BATCH; ++k) {
+                const int i = first + k * BLOCK_THREADS;
+                if (i >= pieces) break;
+                Eight values = unpack(words[k]);
+#pragma unroll
+                for (int c = 0; c < 8; ++c) values.at[c] = exp2_of(values.at[c] * LOG2_E + shift);
+                if (i == target / 8) {
+#pragma unroll
+                    for (int c = 0; c < 8; ++c) values.at[c] -= c == target % 8 ? weight : 0.0f;
+                }
+                store_words(row + 8 * i, pack(values));
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 // The bodies that a Hopper block calls, one line a task type of the sm90 program: those of this folder where matrices are
 // in bf16 or one thread's loops would be too slow, those of ops/ where neither matters. Products are no bodies: they run
-// in the kernel's entry (tile/product.cuh, tile/epilogue.cuh).
+// in the kernel's entry (tile/product.cuh, tile/epilogue.cuh); a weight's update is, for its second half.
 #pragma once
 
 #include "ops/sm90/attention.cuh"
@@ -8,6 +8,7 @@
 #include "ops/sm90/embed.cuh"
 #include "ops/sm90/norm.cuh"
 #include "ops/sm90/stream.cuh"
+#include "tile/update.cuh"
 
 namespace ofa {
 
@@ -27,6 +28,7 @@ OFA_FUNCTION bool run_body(Block& block, const TaskContext& ctx) {
         OFA_CASE(OPCODE_CROSS_ENTROPY_STATISTICS, sm90::op_cross_entropy_statistics)
         OFA_CASE(OPCODE_CROSS_ENTROPY_LOSS_STATISTICS, sm90::op_cross_entropy_loss_statistics)
         OFA_CASE(OPCODE_LOSS, op_loss)
+        OFA_CASE(OPCODE_MATMUL_DW_ADAMW, update_weight)
         OFA_CASE(OPCODE_NORM_BACKWARD, sm90::op_norm_backward)
         OFA_CASE(OPCODE_ATTENTION_BACKWARD, sm90::op_attention_backward)
         OFA_CASE(OPCODE_EMBED_ADAMW, sm90::op_embed_adamw)

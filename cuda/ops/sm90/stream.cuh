@@ -21,7 +21,7 @@ OFA_INLINE void multiply_rows(Block& block, const Matrix<bf16>& weight, const fl
         const int begin = across * quarter / QUARTERS, end = across * (quarter + 1) / QUARTERS;
         const bf16* const words = weight.data + (int64_t(first_row(b)) / 16 * across) * 256 + lane * 8;
         float low = 0.0f, high = 0.0f;  // rows lane / 4 and + 8
-#pragma unroll 4
+#pragma unroll 12
         for (int i = begin; i < end; ++i) {
             const Eight w = unpack(load_words(words + int64_t(i) * 256));
             const float2 left = *reinterpret_cast<const float2*>(x + 16 * i + lane % 4 * 2);
