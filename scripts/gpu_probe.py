@@ -191,12 +191,16 @@ class Rig:
             raise RuntimeError(f"{op} aborted: {state['abort']}")
         signals = back(counters, np.uint64).reshape(-1, abi.COUNTER_STRIDE)[:, 0]
         if int(signals.sum()) != len(tasks) or int(state["sms"]["tasks_done"].sum()) != len(tasks):
-            raise RuntimeError(f"{op}: {len(tasks)} tasks, {signals.sum()} signals, {state['sms']['tasks_done'].sum()} done")
+            done = state["sms"]["tasks_done"].sum()
+            raise RuntimeError(f"{op}: {len(tasks)} tasks, {signals.sum()} signals, {done} done")
         self.telemetry = state
         return begin.elapsed_time(end)
 
+    def note(self, op: str, ms: float | None = None) -> str:
+        """Milliseconds of a launch and mean microseconds inside one task, for people."""
+        return (f"{ms:.3f} ms " if ms is not None else "") + f"{self.mean_us(op):.1f} us"
+
     def mean_us(self, op: str) -> float:
-        """Time inside one task, mean."""
         sms = self.telemetry["sms"]
         return float(sms["op_ns"][:, OPCODES[op]].sum() / sms["tasks_done"].sum() / 1e3)
 
@@ -277,22 +281,25 @@ def products(kernel: Kernel) -> None:
     for m, n, k in ((128, 256, 64), (384, 512, 192), (320, 272, 200), (4096, 2304, 768)):
         x, w, y = normal(m, k), normal(n, k), poison(m, n)
         ms = r.run("matmul", [x, w, y], grid(m, 128, n, 256))
-        check("matmul", f"{m}x{n}x{k}", relative(y, x.double() @ w.double().T), BF16, f"{ms:.3f} ms {r.mean_us('matmul'):.1f} us")
+        error = relative(y, x.double() @ w.double().T)
+        check("matmul", f"{m}x{n}x{k}", error, BF16, r.note("matmul", ms))
     m, n, k = 384, 320, 256
     x, w, skip, y = normal(m, k), normal(n, k), normal(m, n, dtype=torch.float32), poison(m, n, dtype=torch.float32)
     ms = r.run("matmul_residual", [x, w, skip, y], grid(m, 128, n, 256))
-    check("matmul_residual", f"{m}x{n}x{k}", relative(y, skip.double() + x.double() @ w.double().T), 1e-5, f"{r.mean_us('matmul_residual'):.1f} us")
+    error = relative(y, skip.double() + x.double() @ w.double().T)
+    check("matmul_residual", f"{m}x{n}x{k}", error, 1e-5, r.note("matmul_residual"))
     m, n, k = 384, 512, 128
     x, w, u, a = normal(m, k), normal(n, k, scale=0.1), poison(m, n), poison(m, n)
     r.run("matmul_gelu", [x, w, u, a], grid(m, 128, n, 256))
     expected = x.double() @ w.double().T
-    check("matmul_gelu", "u", relative(u, expected), BF16, f"{r.mean_us('matmul_gelu'):.1f} us")
+    check("matmul_gelu", "u", relative(u, expected), BF16, r.note("matmul_gelu"))
     check("matmul_gelu", "a", relative(a, gelu(expected)), BF16)
     m, n, k = 256, 1296, 128
     x, w, y = normal(m, k), normal(n, k, scale=0.1), poison(m, n)
     s = poison(m, 2 * -(-n // STATISTICS_TILE), dtype=torch.float32)
     r.run("matmul_statistics", [x, w, y, s], grid(m, 128, n, 256))
-    check("matmul_statistics", "y", relative(y, x.double() @ w.double().T), BF16, f"{r.mean_us('matmul_statistics'):.1f} us")
+    error = relative(y, x.double() @ w.double().T)
+    check("matmul_statistics", "y", error, BF16, r.note("matmul_statistics"))
     parts = y.double().split(STATISTICS_TILE, 1)
     most = torch.stack([p.max(1).values for p in parts], 1)
     total = torch.stack([(p - p.max(1, keepdim=True).values).exp().sum(1) for p in parts], 1)
@@ -306,7 +313,7 @@ def products(kernel: Kernel) -> None:
     r.run("matmul_dx_gelu", [dy, w, u, du], grid(m, 128, n, 256))
     leaf = u.double().requires_grad_()
     gelu(leaf).backward(dy.double() @ w.double())
-    check("matmul_dx_gelu", f"{m}x{n}x{k}", relative(du, leaf.grad), BF16, f"{r.mean_us('matmul_dx_gelu'):.1f} us")
+    check("matmul_dx_gelu", f"{m}x{n}x{k}", relative(du, leaf.grad), BF16, r.note("matmul_dx_gelu"))
     for m, n, k in ((256, 320, 448), (2304, 768, 4096)):
         dy, x = normal(k, m), normal(k, n)
         p, mo, v = (normal(m, n, dtype=torch.float32, scale=s) for s in (0.02, 1e-2, 1e-2))
@@ -315,11 +322,11 @@ def products(kernel: Kernel) -> None:
         w, stream = poison(m, n), poison(m, n)
         ms = r.run("matmul_dw_adamw", [dy, x, p, mo, v, w, stream], grid(m, 128, n, 256), ADAMW_DECAY)
         want = adamw(dy.double().T @ x.double(), *before, TRAIN, 0, TRAIN.weight_decay)
-        for name, got, expected in zip(("p", "m", "v"), (p, mo, v), want):
+        for name, got, expected in zip(("p", "m", "v"), (p, mo, v), want, strict=True):
             step = 1.0 if name != "p" else 0.0
             error = relative(got, expected) if step else relative(got.double() - before[0], expected - before[0])
             check("matmul_dw_adamw", f"{m}x{n}x{k} {name}", error, 5e-3 if name == "p" else 1e-4,
-                  f"{ms:.3f} ms {r.mean_us('matmul_dw_adamw'):.1f} us")
+                  r.note("matmul_dw_adamw", ms))
         check("matmul_dw_adamw", "w", relative(w, p), BF16)
         same = torch.equal(stream.view(torch.int16).cpu(), torch.from_numpy(stream_order(w)))
         check("matmul_dw_adamw", "stream order", 0.0 if same else 1.0, 0)
@@ -380,7 +387,7 @@ def attention(kernel: Kernel) -> None:
         r.run("attention_backward", [qkv, o, lse, d_o, dqkv], tiles)
         us = r.mean_us("attention_backward")
         want.backward(d_o.double())
-        for part, got, expected in zip("qkv", dqkv.split(width, 1), leaf.grad.split(width, 1)):
+        for part, got, expected in zip("qkv", dqkv.split(width, 1), leaf.grad.split(width, 1), strict=True):
             check("attention_backward", f"d{part} {name}", relative(got, expected), 1.2e-2, f"{us:.1f} us a task")
 
 
@@ -392,7 +399,7 @@ def rows(kernel: Kernel) -> None:
     tiles = grid(bt, 32, width, width)
     r.run("embed", [table, x], tiles)
     ids = torch.from_numpy(tokens[:bt].astype(np.int64)).cuda()
-    check("embed", "x", relative(x, table[ids]), 0, f"{r.mean_us('embed'):.1f} us")
+    check("embed", "x", relative(x, table[ids]), 0, r.note("embed"))
     gain = normal(1, width, dtype=torch.float32)
     y, rstd = poison(bt, width), poison(bt, 1, dtype=torch.float32)
     x = normal(bt, width, dtype=torch.float32)
@@ -409,14 +416,16 @@ def rows(kernel: Kernel) -> None:
         dx, dgain = poison(bt, width), poison(bt // 32, width, dtype=torch.float32)
         r.run("norm_backward", [dy, x, rstd, gain, given, dx, dgain], tiles)
         expected = leaf.grad + (0 if given is None else given.double())
-        check("norm_backward", "dx" if given is None else "dx skip", relative(dx, expected), BF16, f"{r.mean_us('norm_backward'):.1f} us")
+        what = "dx" if given is None else "dx skip"
+        check("norm_backward", what, relative(dx, expected), BF16, r.note("norm_backward"))
         check("norm_backward", "dgain", relative(dgain.double().sum(0, keepdim=True), gains.grad), 1e-5)
-    p, m, v = normal(1, width, dtype=torch.float32), normal(1, width, dtype=torch.float32), normal(1, width, dtype=torch.float32).square()
+    p, m, v = (normal(1, width, dtype=torch.float32) for _ in range(3))
+    v = v.square()
     before = [t.double() for t in (p, m, v)]
     after, grad = poison(1, width, dtype=torch.float32), poison(1, width, dtype=torch.float32)
     r.run("adamw_gain", [dgain, p, after, m, v, grad], [(0, 1, 0, width)])
     want_p, want_m, want_v = adamw(dgain.double().sum(0, keepdim=True), *before, TRAIN, 0, 0.0)
-    check("adamw_gain", "p", relative(after, want_p), 1e-6, f"{r.mean_us('adamw_gain'):.1f} us")
+    check("adamw_gain", "p", relative(after, want_p), 1e-6, r.note("adamw_gain"))
     check("adamw_gain", "m v", max(relative(m, want_m), relative(v, want_v)), 1e-5)
     # cross-entropy
     logits = normal(bt, vocab, scale=2.0)
@@ -435,7 +444,8 @@ def rows(kernel: Kernel) -> None:
     losses = poison(bt, 1, dtype=torch.float32)
     ms = r.run("cross_entropy_statistics", [logits, statistics, losses], grid(bt, 8, vocab, vocab))
     check("cross_entropy", "losses", relative(losses[:512], want_losses), 1e-5)
-    check("cross_entropy", "dlogits", relative(logits[:512], want_d / bt), BF16, f"{ms:.3f} ms {r.mean_us('cross_entropy_statistics'):.1f} us")
+    error = relative(logits[:512], want_d / bt)
+    check("cross_entropy", "dlogits", error, BF16, r.note("cross_entropy_statistics", ms))
     # table
     dx = normal(bt, width)
     p, m, v = (normal(vocab, width, dtype=torch.float32, scale=s) for s in (0.02, 1e-2, 1e-2))
@@ -446,7 +456,8 @@ def rows(kernel: Kernel) -> None:
     grad = torch.zeros(vocab, width, device="cuda", dtype=torch.float64).index_add_(0, ids, dx.double())
     want_p, want_m, want_v = adamw(grad, *before, TRAIN, 0, TRAIN.weight_decay)
     check("embed_adamw", "m v", max(relative(m, want_m), relative(v, want_v)), 1e-4)
-    check("embed_adamw", "step of p", relative(p.double() - before[0], want_p - before[0]), 1e-3, f"{ms:.3f} ms {r.mean_us('embed_adamw'):.1f} us")
+    error = relative(p.double() - before[0], want_p - before[0])
+    check("embed_adamw", "step of p", error, 1e-3, r.note("embed_adamw", ms))
     check("embed_adamw", "w", relative(w, p), BF16)
 
 
@@ -463,8 +474,8 @@ class DeviceRun:
     """A run of the sm90 program in the GPU's memory: the host's arena, moved."""
 
     def __init__(self, kernel: Kernel, config, seed: int = 1, game_bytes: int = 128) -> None:
-        from ofa_tui.engine.memory import DTYPES, RunMemory, buffer_array
         from ofa_tui.engine.layouts import to_stream
+        from ofa_tui.engine.memory import RunMemory, buffer_array
         from ofa_tui.program.lowering import compile_programs
         self.kernel, self.config = kernel, config
         self.programs = programs = compile_programs(config.model, config.train, games=config.games, target="sm90")
@@ -502,7 +513,8 @@ class DeviceRun:
         self.maps = to_device(np.concatenate(maps))
         self.launch = memory["launch"].copy()
         self.launch["tensor_maps"] = self.maps.data_ptr()
-        idle = {buffer_array(b) for b in programs.buffers.values() if b.kind in ("activation", "moment", "gradient", "cache")}
+        zero = ("activation", "moment", "gradient", "cache")
+        idle = {buffer_array(b) for b in programs.buffers.values() if b.kind in zero}
         for name in arena._places:
             if name not in idle and arena.bytes_of(name):
                 self.write(name)
@@ -523,7 +535,8 @@ class DeviceRun:
         array = buffer_array(buffer)
         first = self.memory.arena.offset(array)
         dtype = torch.bfloat16 if buffer.dtype == "bf16" else torch.float32
-        return self.device[first : first + self.memory.arena.bytes_of(array)].view(dtype).view(buffer.copies, *buffer.shape)
+        part = self.device[first : first + self.memory.arena.bytes_of(array)]
+        return part.view(dtype).view(buffer.copies, *buffer.shape)
 
     def run(self, until, limit_s: float = 60.0) -> np.ndarray:
         """Starts, polls until `until(telemetry)`, stops, and returns the telemetry after the end."""
@@ -571,7 +584,8 @@ def run_config(sms, model: ModelConfig, train: TrainConfig, tokens: int = 200_00
     picks = np.minimum(rng.zipf(1.3, tokens) - 1, 4095)
     picks[1::2] = (picks[0::2][: len(picks[1::2])] * 7 + 3) % 4096  # something to learn
     ids = text[picks].astype(np.int32)
-    return RunConfig("probe", model, train, ids, ids[:0], ByteTokenizer(), sms=sms, tokens_per_s=0, deadline_s=4, **changes)
+    return RunConfig("probe", model, train, ids, ids[:0], ByteTokenizer(), sms=sms, tokens_per_s=0, deadline_s=4,
+                     **changes)
 
 
 class Reference:
@@ -611,7 +625,8 @@ class Reference:
         return float(loss.detach())
 
 
-def compare_steps(kernel: Kernel, label: str, model: ModelConfig, train: TrainConfig, sms, check_gradients: bool) -> None:
+def compare_steps(kernel: Kernel, label: str, model: ModelConfig, train: TrainConfig, sms, check_gradients: bool
+                  ) -> None:
     torch.backends.cuda.matmul.allow_tf32 = False
     config = run_config(sms, model, train)
     run = DeviceRun(kernel, config)
@@ -651,8 +666,9 @@ def compare_steps(kernel: Kernel, label: str, model: ModelConfig, train: TrainCo
 def show_families(state: np.ndarray) -> None:
     total, tasks = state["sms"]["op_ns"].sum(0) / 1e6, int(state["sms"]["tasks_done"].sum())
     order = np.argsort(-total)[:14]
-    print(f"    {tasks} tasks; SM milliseconds: " + ", ".join(f"{OPS[i].name} {total[i]:.1f}" for i in order if total[i])
-          + f"; waiting {state['sms']['wait_ns'].sum() / 1e6:.1f}", flush=True)
+    families = ", ".join(f"{OPS[i].name} {total[i]:.1f}" for i in order if total[i])
+    print(f"    {tasks} tasks; SM milliseconds: {families}; waiting {state['sms']['wait_ns'].sum() / 1e6:.1f}",
+          flush=True)
 
 
 SMALL = ModelConfig(layers=2, width=128, heads=2, feed_forward=256, context=64, vocab=512)
@@ -668,7 +684,8 @@ def small_steps(kernel: Kernel) -> None:
 
 
 def model_s_step(kernel: Kernel) -> None:
-    compare_steps(kernel, "model-s, one step", MODEL, replace(TRAIN, steps=1, warmup_steps=0, sweep_every=0), (96, 0, 0), True)
+    train = replace(TRAIN, steps=1, warmup_steps=0, sweep_every=0)
+    compare_steps(kernel, "model-s, one step", MODEL, train, (96, 0, 0), True)
 
 
 def model_s_steps(kernel: Kernel) -> None:
@@ -684,9 +701,11 @@ def bitwise(kernel: Kernel) -> None:
         run = DeviceRun(kernel, run_config(sms, MODEL, train))
         state = run.run(lambda s: s["finished"])
         ends = run.read("step_end_ns").astype(np.int64)
-        parts: list = [run.read("losses").tobytes()] + [run.tensor(n)[0].sum(dtype=torch.float64).item() for n in run.programs.buffers if n.endswith((".master", ".v"))]
-        seen.append(parts)
-        print(f"    {sms}: finished {state['finished']} losses {run.read('losses')} {np.median(np.diff(ends)) / 1e6:.2f} ms a step", flush=True)
+        losses = run.read("losses")
+        state_of_weights = [n for n in run.programs.buffers if n.endswith((".master", ".v"))]
+        seen.append([losses.tobytes()] + [run.tensor(n)[0].sum(dtype=torch.float64).item() for n in state_of_weights])
+        ms = np.median(np.diff(ends)) / 1e6
+        print(f"    {sms}: finished {state['finished']} losses {losses} {ms:.2f} ms a step", flush=True)
         show_families(state)
         del run
         torch.cuda.empty_cache()
@@ -724,7 +743,8 @@ def generate(kernel: Kernel, model: ModelConfig, train: TrainConfig, serving: in
     chosen = logits.gather(1, torch.from_numpy(ids[:count].astype(np.int64)).cuda()[:, None])[:, 0]
     behind = float((best - chosen).max() / logits.std())
     rate = 1e9 / np.median(np.diff(times[: max(count, 2)]))
-    check("tokens", f"{serving} SMs", behind, 0.05, f"greedy choice behind the best, in deviations; {rate:.0f} tokens/s; "
+    check("tokens", f"{serving} SMs", behind, 0.05,
+          f"greedy choice behind the best, in deviations; {rate:.0f} tokens/s; "
           f"{(logits.argmax(1).cpu().numpy() == ids[:count]).mean():.2f} the same; {time.monotonic() - begin:.1f} s")
     show_families(state)
 
@@ -751,7 +771,8 @@ def doom(kernel: Kernel) -> None:
     show_families(state)
 
 
-PARTS = {part.__name__: part for part in (products, attention, rows, small_step, small_steps, tokens, model_s_step, model_s_steps, doom, bitwise)}
+PARTS = {part.__name__: part for part in (
+    products, attention, rows, small_step, small_steps, tokens, model_s_step, model_s_steps, doom, bitwise)}
 LIMIT_S = {"model_s_step": 120, "model_s_steps": 120, "bitwise": 150}
 
 
