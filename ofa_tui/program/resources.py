@@ -133,8 +133,8 @@ def _shared_bytes(programs: ProgramSet, program: TaskProgram) -> Iterator[tuple[
         if size is None and any(access.copied for access in op.accesses):
             label = task_label(program, task)
             raise ProgramError(
-                "resources", f"{program.name}: {label} is a {op.name}, whose operands go through the copy engine; how much "
-                "shared memory it needs is not said in SHARED_BYTES of program/resources.py", (label,))
+                "resources", f"{program.name}: {label} is a {op.name}, whose operands go through the copy engine; "
+                "how much shared memory it needs is not said in SHARED_BYTES of program/resources.py", (label,))
         depth = programs.buffers[programs.views[operand].buffer].shape[1] if size else 0
         yield task, size(programs.model, rows, columns, depth) if size else BARRIERS
 

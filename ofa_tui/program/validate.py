@@ -26,6 +26,8 @@ What is shown for each program, for any number of blocks that claim its tasks in
 
 Assumed of the engine:
 
+- operand rows have the addresses, pitches and distances of copies that buffers and views stand for, and no two buffers
+  share memory (`engine/memory.py`); `op_publish`, `pin_version` and `release_pin` do what `pin_model` lists;
 - claim order is queue order, and a block runs its tasks one after the other;
 - `wait_for_schedule`: step_begin of step s starts after the end of every sweep batch that the schedule puts before it,
   sweep_begin after that of every step and batch before it; with 3 and 5, any access of a step and any of a batch are
