@@ -47,6 +47,8 @@ def compile_programs(
                       programs, list(graph.parameters))
 
 
+MOST_VIEWS = abi.NONE_U16
+"""Operands that a descriptor can tell apart."""
 BLOCK = 16
 """Rows and columns of a block of the stream order."""
 
@@ -323,6 +325,9 @@ class _Lowering:
         for slot, view in enumerate(node.operands):
             if view is not None:
                 if view not in self._operand:
+                    if len(self.views) == MOST_VIEWS:
+                        raise OfaError(f"this model is too large to compile: it has more than {MOST_VIEWS:,} operands, "
+                                       "and a task descriptor cannot name more; choose fewer layers")
                     self._operand[view] = len(self.views)
                     self.views.append(view)
                 indices[slot] = self._operand[view]
