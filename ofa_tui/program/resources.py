@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ofa_tui.presets import ModelConfig
 from ofa_tui.program.accesses import Accesses, ProgramError, describe_access, refuse_any, task_label
 from ofa_tui.program.operands import STORAGE, contracts
 from ofa_tui.program.ops import OPS
@@ -52,28 +51,28 @@ def _padded(length: int) -> int:
     return -(-length // 64) * 64
 
 
-def _product(model: ModelConfig, rows: int, columns: int, depth: int) -> int:
+def _product(rows: int, columns: int, depth: int) -> int:
     return STAGES * (_padded(rows) + _padded(columns)) * STAGE_DEPTH * MATRIX_BYTES + STAGING + BARRIERS
 
 
-def _attention(tiles: int) -> Callable[[ModelConfig, int, int, int], int]:
+def _attention(tiles: int) -> Callable[[int, int, int], int]:
     """`tiles`: matrices of which 128 rows are held beside the keys and values."""
 
-    def size(model: ModelConfig, rows: int, columns: int, depth: int) -> int:
+    def size(rows: int, columns: int, depth: int) -> int:
         return (2 * _padded(rows) + tiles * QUERY_ROWS) * columns * MATRIX_BYTES + BARRIERS
 
     return size
 
 
-def _stream(model: ModelConfig, rows: int, columns: int, depth: int) -> int:
+def _stream(rows: int, columns: int, depth: int) -> int:
     return RING + 4 * depth + BARRIERS
 
 
-def _stream_attention(model: ModelConfig, rows: int, columns: int, depth: int) -> int:
+def _stream_attention(rows: int, columns: int, depth: int) -> int:
     return RING + 4 * rows * depth + BARRIERS
 
 
-SHARED_BYTES: dict[str, Callable[[ModelConfig, int, int, int], int]] = {
+SHARED_BYTES: dict[str, Callable[[int, int, int], int]] = {
     **dict.fromkeys(PRODUCTS, _product),
     "attention": _attention(1),
     "attention_backward": _attention(3),
@@ -136,7 +135,7 @@ def _shared_bytes(programs: ProgramSet, program: TaskProgram) -> Iterator[tuple[
                 "resources", f"{program.name}: {label} is a {op.name}, whose operands go through the copy engine; "
                 "how much shared memory it needs is not said in SHARED_BYTES of program/resources.py", (label,))
         depth = programs.buffers[programs.views[operand].buffer].shape[1] if size else 0
-        yield task, size(programs.model, rows, columns, depth) if size else BARRIERS
+        yield task, size(rows, columns, depth) if size else BARRIERS
 
 
 def _check_copies(programs: ProgramSet, program: TaskProgram, accesses: Accesses) -> None:
