@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from unittest import mock
 
-from ofa_tui.program.types import ProgramSet
-from ofa_tui.program.validate import ProgramError, validate
+from ofa_tui.program import validate as validator
+from ofa_tui.program.types import ProgramSet, TaskProgram
+from ofa_tui.program.validate import ProgramError, ProvedProgram, check_program, validate
 from tests.program.interpreter import check
 from tests.program.memory import Fault
 from tests.program.mutants import CLASSES, Mutant, make_mutant
+from tests.program.schedules import SCHEDULES, Schedule
 from tests.program.shapes import smallest_programs
 from tests.program.truth import Reference
 
@@ -47,22 +50,26 @@ class Score:
         return not CLASSES[self.name].harmful or self.shown >= SHOWN_AT_LEAST * self.made
 
 
-def try_mutants(name: str, target: str, seeds: Iterable[int], progress: Callable[[], None] = lambda: None) -> Score:
-    """The score of the mutants of class `name` that `seeds` stand for."""
+def try_mutants(name: str, target: str, seeds: Iterable[int], progress: Callable[[], None] = lambda: None,
+                own_schedules: Sequence[Schedule] = SCHEDULES) -> Score:
+    """The score of the mutants of class `name` that `seeds` stand for.
+
+    A mutant that is refused by its names alone is run against its own tasks in `own_schedules`.
+    """
     score = Score(name, target)
-    programs, reference = subject(target, CLASSES[name].layers)
+    original = subject(target, CLASSES[name].layers)
     for seed in seeds:
-        mutant = make_mutant(name, programs, seed)
-        refusal, fault = refused(mutant), gone_wrong(mutant, reference, seed)
+        mutant = make_mutant(name, original.programs, seed)
+        refusal, fault = refused(mutant, original), gone_wrong(mutant, original.reference, seed)
         score.made += 1
         score.shown += fault is not None
         score.accepted += refusal is None
         if refusal is not None:
             score.checks[refusal.check] += 1
         if refusal is None and fault is not None:
-            kind = " (right in any order, but another program)" if right_in_itself(mutant, seed) else ""
+            kind = " (right in any order, but another program)" if right_in_itself(mutant, seed, SCHEDULES) else ""
             score.wrongly_accepted.append(f"seed {seed}, {mutant.what}: {fault}{kind}")
-        if refusal is not None and refusal.check == MEANING and not right_in_itself(mutant, seed):
+        if refusal is not None and refusal.check == MEANING and not right_in_itself(mutant, seed, own_schedules):
             score.order_not_seen.append(f"seed {seed}, {mutant.what}: {refusal}")
         if refusal is not None and fault is None:
             score.not_shown.append(f"seed {seed}, {mutant.what}: {refusal}")
@@ -70,24 +77,48 @@ def try_mutants(name: str, target: str, seeds: Iterable[int], progress: Callable
     return score
 
 
+@dataclass(frozen=True)
+class Subject:
+    """What mutants are made of, with what need not be worked out again for each."""
+
+    programs: ProgramSet
+    reference: Reference
+    proved: dict[str, ProvedProgram]
+
+
 @cache
-def subject(target: str, layers: int) -> tuple[ProgramSet, Reference]:
+def subject(target: str, layers: int) -> Subject:
     programs = smallest_programs(target, layers)
-    return programs, Reference(programs)
+    proved = {name: check_program(programs, program) for name, program in programs.programs.items()}
+    return Subject(programs, Reference(programs), proved)
 
 
-def refused(mutant: Mutant) -> ProgramError | None:
-    try:
-        validate(mutant.programs)
-    except ProgramError as error:
-        return error
+def refused(mutant: Mutant, original: Subject) -> ProgramError | None:
+    """What `validate` says. Programs that are as in the original have been proved with it."""
+
+    def check(programs: ProgramSet, program: TaskProgram) -> ProvedProgram:
+        before = original.programs.programs[program.name]
+        unchanged = what_counts(programs, program) == what_counts(original.programs, before)
+        return original.proved[program.name] if unchanged else check_program(programs, program)
+
+    with mock.patch.object(validator, "check_program", check):
+        try:
+            validate(mutant.programs)
+        except ProgramError as error:
+            return error
     return None
 
 
-def right_in_itself(mutant: Mutant, seed: int) -> bool:
+def what_counts(programs: ProgramSet, program: TaskProgram) -> tuple[object, ...]:
+    """All that the proof of one program by itself looks at."""
+    return (program.tasks.tobytes(), program.claims, programs.views, programs.buffers, len(programs.counters),
+            programs.model, programs.train, programs.target, programs.storage, programs.games)
+
+
+def right_in_itself(mutant: Mutant, seed: int, schedules: Sequence[Schedule]) -> bool:
     """Whether every interleaving does what the mutant's own tasks do one after the other."""
     try:
-        check(mutant.programs, Reference(mutant.programs), seed=seed)
+        check(mutant.programs, Reference(mutant.programs), seed=seed, schedules=schedules)
     except Fault:
         return False
     return True
