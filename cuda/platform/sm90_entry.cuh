@@ -223,24 +223,31 @@ OFA_INLINE void finish(Pipeline& pipeline) {
 }
 
 // A consumer's places in the rings lie in shared memory between two tasks: what stays in registers across the call of a
-// body would be spilled, for the sums fill them.
+// body, or across the sums of a product, would be spilled. So both are looked up again behind it.
+OFA_INLINE volatile Places& places_of_warp(Pipeline& pipeline) { return pipeline.places[fresh_thread() / 32]; }
+
+OFA_INLINE Slot& current_slot(Pipeline& pipeline) {
+    return pipeline.slots[Position<SLOTS>{places_of_warp(pipeline).slots}.stage()];
+}
+
+OFA_INLINE void consume_product(Pipeline& pipeline, const Slot& slot) {
+    Position<STAGES> stages{places_of_warp(pipeline).stages};
+    Position<BUFFERS> buffers{places_of_warp(pipeline).buffers};
+    multiply_task(pipeline, slot, stages, buffers);
+    places_of_warp(pipeline).stages = stages.count;
+    places_of_warp(pipeline).buffers = buffers.count;
+}
+
 OFA_INLINE void consume_tasks(Pipeline& pipeline) {
     Block& block = pipeline.block;
     for (;;) {
-        volatile Places& places = pipeline.places[fresh_thread() / 32];
-        Slot& slot = next_slot(pipeline, Position<SLOTS>{places.slots});
-        if (slot.kind == SLOT_LEAVE) return;
-        if (block.leader()) begin(pipeline, slot);
-        if (slot.kind == SLOT_PRODUCT) {
-            Position<STAGES> stages{places.stages};
-            Position<BUFFERS> buffers{places.buffers};
-            multiply_task(pipeline, slot, stages, buffers);
-            places.stages = stages.count;
-            places.buffers = buffers.count;
-        }
+        const Slot& next = next_slot(pipeline, Position<SLOTS>{places_of_warp(pipeline).slots});
+        if (next.kind == SLOT_LEAVE) return;
+        if (block.leader()) begin(pipeline, next);
+        if (next.kind == SLOT_PRODUCT) consume_product(pipeline, next);
         // One place that calls, for bodies and for the second halves of products: with two of them ptxas spills.
-        if (has_body(slot)) {
-            if (!run_body(block, slot.ctx) && block.leader()) refuse(slot.ctx);
+        if (has_body(current_slot(pipeline))) {
+            if (!run_body(block, current_slot(pipeline).ctx) && block.leader()) refuse(current_slot(pipeline).ctx);
             sm90::fence_proxy_shared();  // the copy engine writes next where the body has been
         }
         block.sync();
