@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from unittest import mock
@@ -20,6 +22,7 @@ from tests.program.truth import Reference
 
 MEANING = "operation"
 """The check that comes last, and knows only names."""
+OBJECTS_BETWEEN_COLLECTIONS = 300_000
 SHOWN_AT_LEAST = 0.9
 """Of a class's mutants that the oracle has to show wrong, else the class does not count."""
 
@@ -50,6 +53,18 @@ class Score:
         return not CLASSES[self.name].harmful or self.shown >= SHOWN_AT_LEAST * self.made
 
 
+@contextmanager
+def garbage_collected_rarely() -> Iterator[None]:
+    """A run makes so many objects that looking for garbage as often as usual takes a third of all time."""
+    usual = gc.get_threshold()
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
+
+
+@garbage_collected_rarely()
 def try_mutants(name: str, target: str, seeds: Iterable[int], progress: Callable[[], None] = lambda: None,
                 if_refused: Sequence[Schedule] = SCHEDULES) -> Score:
     """The score of the mutants of class `name` that `seeds` stand for.
