@@ -88,7 +88,12 @@ OPERAND = np.dtype(
         ("generations", "u2"),
     ]
 )
-DTYPES = ("f4", "bf16", "i4", "u1", "f8", "u8", "packet")
+ELEMENTS: dict[str, np.dtype] = {
+    name: np.dtype(code) for name, code in
+    (("f4", "f4"), ("bf16", "u2"), ("i4", "i4"), ("u1", "u1"), ("f8", "f8"), ("u8", "u8"), ("packet", "u8"))
+}
+"""The numpy dtype that stores an element of each dtype; bf16 and packets as their bits."""
+DTYPES = tuple(ELEMENTS)
 """A packet is one element of a message: an f4 and the u4 tag that says which generation it belongs to,
 iteration * generations + generation + 1 modulo 2^32."""
 LAYOUTS = ("rows", "stream")

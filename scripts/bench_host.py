@@ -14,6 +14,7 @@ it has torch.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import importlib.util
 import itertools
@@ -107,8 +108,9 @@ class Machine:
         busy = sum(sum(every[core]) - every[core].idle - getattr(every[core], "iowait", 0.0) for core in self._cores)
         own = 0.0
         for process in (self._self, *self._self.children(recursive=True)):
-            times = process.cpu_times()
-            own += times.user + times.system
+            with contextlib.suppress(psutil.NoSuchProcess):  # it may have ended since it was listed
+                times = process.cpu_times()
+                own += times.user + times.system
         return busy, own
 
     def watch(self, work: Callable[[], float]) -> tuple[float, float]:
@@ -433,6 +435,8 @@ def main() -> None:
         parser.error(f"there is no part {', '.join(sorted(unknown))}; the parts are {', '.join(PARTS)}")
     if options.rounds < 1:
         parser.error("at least one round is needed")
+    if not 0 <= options.patience < float("inf"):
+        parser.error(f"--patience {options.patience} is no number of seconds from 0 on")
     try:
         measure(options)
     except OfaError as error:

@@ -7,7 +7,6 @@ import os
 os.environ.update(OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1", OMP_NUM_THREADS="1", VECLIB_MAXIMUM_THREADS="1")
 
 import ctypes
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,25 +14,26 @@ from pathlib import Path
 import numpy as np
 
 from ofa_tui import locations
-from ofa_tui.engine.compiler import find_compiler
+from ofa_tui.engine.compiler import find_compiler, run_compiler
+from ofa_tui.errors import OfaError
 
 KINDS = ("x w^T", "x w", "x^T w")
 FLOP_PER_TURN = 5e10
 
 
 def compile_products(folder: Path, flags: tuple[str, ...] = ("-march=native",)) -> ctypes.CDLL:
-    """The library of bench_tile.cc, compiled into `folder`."""
+    """The library of bench_tile.cc, compiled into `folder`. Raises OfaError."""
     output = str(folder / "tile.so")
-    source = str(Path(__file__).with_name("bench_tile.cc"))
+    source = str(Path(__file__).resolve().with_name("bench_tile.cc"))
     arguments = ["-std=c++20", "-O3", *flags, "-shared", "-fPIC", f"-I{locations.cuda_sources()}"]
-    subprocess.run([*find_compiler().command, *arguments, source, "-o", output], check=True)
+    run_compiler([*find_compiler().command, *arguments, source, "-o", output], folder)
     library = ctypes.CDLL(output)
     library.scratch_bytes.restype = ctypes.c_uint64
     return library
 
 
 class Product:
-    """Product KINDS[kind] with outputs [m, n] and inner products of length k."""
+    """Product KINDS[kind] with outputs [m, n] and inner products of length k. Raises OfaError if it is not NumPy's."""
 
     def __init__(self, library: ctypes.CDLL, kind: int, m: int, n: int, k: int) -> None:
         rng = np.random.default_rng(0)
@@ -52,7 +52,9 @@ class Product:
             "NumPy": lambda: [np.matmul(a, b, out=self._theirs) for _ in range(self._times)],
         }
         self.milliseconds("ofa-tui"), self.milliseconds("NumPy")
-        assert np.allclose(self._ours, self._theirs, atol=1e-3 * k**0.5)
+        if not np.allclose(self._ours, self._theirs, atol=1e-3 * k**0.5):
+            most = float(np.abs(self._ours - self._theirs).max())
+            raise OfaError(f"{KINDS[kind]} of {m} x {n} x {k} is wrong: it differs from NumPy's by up to {most:.2g}")
 
     def milliseconds(self, whose: str) -> float:
         """Processor time of one product."""

@@ -112,6 +112,13 @@ def main() -> int:
     if not options.nvcc:
         print("no nvcc was found; install the CUDA toolkit or give --nvcc PATH", file=sys.stderr)
         return 2
+    if not shutil.which(options.nvcc):
+        print(f"{options.nvcc} cannot be run; name a CUDA compiler with --nvcc", file=sys.stderr)
+        return 2
+    if options.keep and (options.keep.is_dir() or not options.keep.parent.is_dir()):
+        print(f"the cubin cannot be kept as {options.keep}; give --keep a file in a folder that exists",
+              file=sys.stderr)
+        return 2
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         abi_header.write_headers(work / "generated")

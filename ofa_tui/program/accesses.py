@@ -12,7 +12,8 @@ import numpy as np
 
 from ofa_tui import abi
 from ofa_tui.errors import OfaError
-from ofa_tui.program.ops import ADAMW_DECAY, FENCE_AFTER, FENCE_BEFORE, OPS, STATISTICS_TILE, Access, Op
+from ofa_tui.program.ops import ADAMW_DECAY, FENCE_AFTER, FENCE_BEFORE, OPS, Op
+from ofa_tui.program.regions import REGIONS
 from ofa_tui.program.targets import TARGETS
 from ofa_tui.program.types import ProgramSet, TaskProgram, View
 
@@ -23,15 +24,8 @@ SEQUENCE_OPS = ("attention", "attention_backward")
 TOKEN_OPS = ("decode_attention",)
 GAME_OP = "doom_tic"
 
-UNIT_REGIONS = {"unit_columns", "unit_rows", "unit", "head_units"}
-ROW_REGIONS = {"tile", "rows", "heads", "row_head", "part", "transposed", "statistics"} | UNIT_REGIONS
-COLUMN_REGIONS = {"tile", "columns", "cols", "heads", "row_head", "statistics"} | UNIT_REGIONS
-"""Regions that depend on the rows of a tile, or on its columns."""
 MOST_UNITS = 2
 """Units of a head."""
-
-Span = tuple[np.ndarray, np.ndarray]
-"""First and end, of each task."""
 
 
 class ProgramError(OfaError):
@@ -144,7 +138,7 @@ def _check_heads(programs: ProgramSet, program: TaskProgram) -> None:
     def among(names: tuple[str, ...]) -> np.ndarray:
         return np.isin(opcodes, [index for index, op in enumerate(OPS) if op.name in names])
 
-    unit_ops = tuple(op.name for op in OPS if any(access.region in UNIT_REGIONS for access in op.accesses))
+    unit_ops = tuple(op.name for op in OPS if any(REGIONS[access.region].unit for access in op.accesses))
     sequence, token, unit = among(SEQUENCE_OPS), among(TOKEN_OPS), among(unit_ops)
     row0, rows, col0, cols = program.tasks["tile"].T.astype(np.int64)
     other_sequence = (row0 % model.context != 0) | (rows != model.context)
@@ -166,17 +160,19 @@ def _rectangles(
         return []
     views = program.tasks["operands"][members, slot].astype(np.int64)
     shapes = shape_of[views]
-    fits, spans = _spans(access, program.tasks["tile"][members].astype(np.int64), shapes)
+    row0, rows, col0, cols = program.tasks["tile"][members].astype(np.int64).T
+    tiles, region = (row0, rows, col0, cols), REGIONS[access.region]
+    fits = region.fits(tiles, (shapes[:, 0], shapes[:, 1]))
     everywhere = np.ones(len(members), bool)
     parts = []
-    for (first_row, end_row), (first_column, end_column) in spans:
+    for first_row, end_row, first_column, end_column in region.rectangles(tiles, (shapes[:, 0], shapes[:, 1])):
         part = Accesses(
             members, np.full(len(members), slot), views, everywhere & ("w" in access.mode),
             everywhere & ("r" in access.mode), everywhere & access.copied, np.stack([first_row, end_row], 1),
             np.stack([first_column, end_column], 1))
         parts.append(part)
         outside = (end_row > shapes[:, 0]) | (end_column > shapes[:, 1])
-        bad = outside | ~fits
+        bad = outside | np.logical_not(fits)
         if bad.any():
             at = int(np.argmax(bad))
             label, (all_rows, all_columns) = task_label(program, int(members[at])), shapes[at]
@@ -186,78 +182,18 @@ def _rectangles(
     return parts
 
 
-def _spans(access: Access, tiles: np.ndarray, shapes: np.ndarray) -> tuple[np.ndarray, list[tuple[Span, Span]]]:
-    """Whether each tile fits the region, and the rectangles (rows, columns) that make up the region."""
-    row0, rows, col0, cols = tiles.T
-    all_rows, all_columns = shapes.T
-    tile_rows, tile_columns = (row0, row0 + rows), (col0, col0 + cols)
-    every_row, every_column = (np.zeros_like(row0), all_rows), (np.zeros_like(row0), all_columns)
-    fits = np.ones(len(tiles), bool)
-    match access.region:
-        case "tile":
-            return fits, [(tile_rows, tile_columns)]
-        case "rows":
-            return fits, [(tile_rows, every_column)]
-        case "cols":
-            return fits, [(tile_columns, every_column)]
-        case "all":
-            return fits, [(every_row, every_column)]
-        case "columns":
-            return fits, [(every_row, tile_columns)]
-        case "transposed":
-            return fits, [(every_row, tile_rows)]
-        case "heads":
-            third = all_columns // 3
-            fits = (all_columns % 3 == 0) & (col0 + cols <= third)
-            return fits, [(tile_rows, _shifted(tile_columns, part * third)) for part in range(3)]
-        case "row_head":
-            return col0 % cols == 0, [(tile_rows, _one(col0 // cols))]
-        case "part":
-            return row0 % rows == 0, [(_one(row0 // rows), every_column)]
-        case "statistics":
-            first = 2 * (col0 // STATISTICS_TILE)
-            fits = (col0 % STATISTICS_TILE == 0) & (cols <= STATISTICS_TILE)
-            return fits, [(tile_rows, (first, first + 2))]
-    half, halves, head = row0, rows, col0 // cols
-    run = cols // (2 * halves)
-    unit = [(first, first + run) for first in (col0 + half * run, col0 + cols // 2 + half * run)]
-    if (halves == 1).all():
-        unit = [tile_columns]
-    match access.region:
-        case "unit_columns":
-            return fits, [(every_row, columns) for columns in unit]
-        case "unit_rows":
-            third = all_rows // 3
-            fits = (all_rows % 3 == 0) & (col0 + cols <= third)
-            return fits, [(_shifted(span, part * third), every_column) for part in range(3) for span in unit]
-        case "unit":
-            return fits, [(_one(head * halves + half), every_column)]
-        case "head_units":
-            return fits, [((head * halves, (head + 1) * halves), every_column)]
-        case other:
-            raise ProgramError("region", f"operand {access.name} has the unknown region {other!r}")
-
-
-def _shifted(span: Span, by: np.ndarray) -> Span:
-    return span[0] + by, span[1] + by
-
-
-def _one(index: np.ndarray) -> Span:
-    return index, index + 1
-
-
 def _check_unused_axes(program: TaskProgram, op: Op, members: np.ndarray, shape_of: np.ndarray) -> None:
     """An axis of the tile on which no region depends is whole: the body works on all of it, whatever the tile says."""
     shapes = np.ones((len(members), 2), np.int64)
     if op.output is not None:
         shapes = shape_of[program.tasks["operands"][members, op.output]]
-    regions = {access.region for access in op.accesses}
+    used = {axis for access in op.accesses for axis in REGIONS[access.region].tile_axes}
     tiles = program.tasks["tile"][members].astype(np.int64)
-    for axis, (name, used) in enumerate((("rows", regions & ROW_REGIONS), ("columns", regions & COLUMN_REGIONS))):
+    for axis, name in enumerate(("rows", "columns")):
         start, length = tiles[:, 2 * axis], tiles[:, 2 * axis + 1]
         whole = (start == 0) | (op.name == GAME_OP and name == "rows")
         bad = ~whole | (length != shapes[:, axis])
-        if not used and bad.any():
+        if name not in used and bad.any():
             at = int(np.argmax(bad))
             label = task_label(program, int(members[at]))
             given = f"{start[at]}-{start[at] + length[at] - 1}"

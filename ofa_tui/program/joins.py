@@ -13,8 +13,8 @@ from ofa_tui import abi
 from ofa_tui.errors import OfaError
 from ofa_tui.program.accesses import task_label
 from ofa_tui.program.ops import OPS
+from ofa_tui.program.regions import REGIONS, Rectangle
 from ofa_tui.program.types import ProgramSet, TaskProgram, View
-from ofa_tui.program.work import Span, region_spans
 
 Wait = tuple[int, int]
 """A join and the lag of the iteration it is meant in."""
@@ -75,8 +75,8 @@ class _Messages:
         self._opcodes = program.tasks["opcode"].tolist()
         self._tiles = [tuple(tile) for tile in program.tasks["tile"].tolist()]
         self._is_message = [programs.buffers[view.buffer].kind == "message" for view in programs.views]
-        self._known: dict[tuple[View, tuple[Span, ...]], int] = {}
-        self._written: dict[View, list[tuple[int, Span]]] = {}
+        self._known: dict[tuple[View, tuple[Rectangle, ...]], int] = {}
+        self._written: dict[View, list[tuple[int, Rectangle]]] = {}
         self._first = len(programs.counters)
         for task in range(len(self._tiles)):
             for view, spans in self._touched(task, "w"):
@@ -92,15 +92,15 @@ class _Messages:
                 self.joins.append(tuple(sorted(writers)))
             yield self._known[key], 0
 
-    def _touched(self, task: int, mode: str) -> Iterable[tuple[View, list[Span]]]:
+    def _touched(self, task: int, mode: str) -> Iterable[tuple[View, list[Rectangle]]]:
         for access, operand in zip(OPS[self._opcodes[task]].accesses, self._operands[task], strict=False):
             if operand != abi.NONE_U16 and mode in access.mode and self._is_message[operand]:
                 view = self._programs.views[operand]
                 shape = self._programs.buffers[view.buffer].shape
-                yield view, region_spans(access.region, self._tiles[task], shape)
+                yield view, REGIONS[access.region].rectangles(self._tiles[task], shape)
 
 
-def _overlap(a: Span, b: Span) -> bool:
+def _overlap(a: Rectangle, b: Rectangle) -> bool:
     return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
 
 

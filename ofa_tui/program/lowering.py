@@ -19,11 +19,11 @@ from ofa_tui.presets import ModelConfig, TrainConfig
 from ofa_tui.program import tiles
 from ofa_tui.program.graph import Graph, Node, halves, model_graph
 from ofa_tui.program.ops import FENCE_AFTER, FENCE_BEFORE, OPCODES, OPS, Access
+from ofa_tui.program.regions import REGIONS, Tile
 from ofa_tui.program.targets import Target, target_called
 from ofa_tui.program.tiles import Tiling
 from ofa_tui.program.types import Buffer, ProgramSet, TaskProgram, View
 
-Tile = tuple[int, int, int, int]  # row0, rows, col0, cols
 Wait = tuple[int, int, int, int]  # first, count, n, lag
 
 
@@ -47,6 +47,8 @@ def compile_programs(
                       programs, list(graph.parameters))
 
 
+MOST_VIEWS = abi.NONE_U16
+"""Operands that a descriptor can tell apart."""
 BLOCK = 16
 """Rows and columns of a block of the stream order."""
 
@@ -242,16 +244,8 @@ class _Lowering:
 
     def _rows(self, access: Access, view: View, tile: Tile) -> tuple[int, int]:
         """First and end row of the part of `view` that a task with `tile` touches."""
-        row0, rows, col0, cols = tile
-        match access.region:
-            case "tile" | "rows" | "heads" | "row_head" | "statistics":
-                return row0, row0 + rows
-            case "cols":
-                return col0, col0 + cols
-            case "part":
-                return row0 // rows, row0 // rows + 1
-            case _:
-                return 0, self.graph.buffers[view.buffer].shape[0]
+        spans = REGIONS[access.region].rows(tile, self.graph.buffers[view.buffer].shape[0])
+        return min(first for first, _ in spans), max(end for _, end in spans)
 
     def _needed(self, node: Node, accesses: tuple[Access, ...], rows: tuple[tuple[int, int], ...],
                 written: dict[View, list[tuple[int, int, int]]]) -> set[int]:
@@ -331,6 +325,9 @@ class _Lowering:
         for slot, view in enumerate(node.operands):
             if view is not None:
                 if view not in self._operand:
+                    if len(self.views) == MOST_VIEWS:
+                        raise OfaError(f"this model is too large to compile: it has more than {MOST_VIEWS:,} operands, "
+                                       "and a task descriptor cannot name more; choose fewer layers")
                     self._operand[view] = len(self.views)
                     self.views.append(view)
                 indices[slot] = self._operand[view]

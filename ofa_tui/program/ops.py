@@ -3,7 +3,8 @@
 A row is the contract between the lowering (which fills the operands in this order), the validator (which reads the
 access regions) and the body in `cuda/ops/<file>.h` (a function `op_<name>(Block&, const TaskContext&)`).
 
-A region says which part of its operand a task touches, in terms of the task's tile (row0, rows, col0, cols):
+A region (regions.py) says which part of its operand a task touches, in terms of the task's tile (row0, rows, col0,
+cols):
 
 - "tile": the tile itself        - "rows": the tile's rows, all columns     - "cols": rows col0..col0+cols of the
 - "all": the whole operand         operand, all columns (a weight [out, in]    whose output columns are the tile's)
@@ -25,6 +26,9 @@ An operand named with a star is moved by the copy engine on targets that have on
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from ofa_tui.program.regions import REGIONS
+from ofa_tui.program.regions import STATISTICS_TILE as STATISTICS_TILE
 
 
 @dataclass(frozen=True)
@@ -57,16 +61,9 @@ class Op:
     @property
     def output(self) -> int | None:
         """The operand whose elements the tiles divide: the first one written, else the first; None without operands."""
-        written = [slot for slot, access in enumerate(self.accesses) if access.mode == "w" and access.region in OWNED]
+        written = [slot for slot, access in enumerate(self.accesses)
+                   if access.mode == "w" and REGIONS[access.region].divides]
         return written[0] if written else 0 if self.accesses else None
-
-
-OWNED = ("tile", "rows", "heads", "columns", "all", "unit_columns")
-"""Regions whose extent is that of the tile, so that an operand written there can be divided into tiles."""
-
-
-STATISTICS_TILE = 256
-"""Columns of logits that one pair of statistics stands for."""
 
 
 def _op(

@@ -164,7 +164,8 @@ class Order:
                 signalled_by[group].add(signal)
         queue = np.argsort(self._first_task, kind="stable").tolist()
         of_group: list[list[int]] = []  # per lag: group -> bit set of events
-        of_event: list[list[int]] = []  # per lag: counter -> bit set of what precedes all that signal it
+        # Per lag: counter -> bit set of what precedes any of those that signal it; a wait joins them all.
+        of_event: list[list[int]] = []
         for lag in range(iterations + 1):
             of_group.append([0] * len(self._waits))
             of_event.append([0] * len(self._counters))

@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import NamedTuple
 
 from ofa_tui.program.accesses import ProgramError
@@ -105,12 +104,6 @@ def kernel_protocol(copies: int = 3) -> Protocol:
     trainer = (*write, publish, Step("wait", PIN), Step("advance"))
     server = (Step("load", PUBLISHED), pin, recheck, Step("read"), Step("read"), Step("exchange", PIN, offset=None))
     return Protocol(copies, trainer, server)
-
-
-@cache
-def check_kernel_pins() -> PinReport:
-    """Proves the protocol that the kernel follows. Raises ProgramError."""
-    return check_pin_protocol(kernel_protocol())
 
 
 def check_pin_protocol(protocol: Protocol) -> PinReport:

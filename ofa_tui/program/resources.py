@@ -8,10 +8,11 @@ Shared memory in bytes, on targets that limit it; matrices count with two bytes 
   and their gradients
 - streamed decoding: a ring of 4 slots of 48 KiB (docs/h200.md), and what the task has read of its message
   in f4
-- all others reduce rows in registers
+- tasks without copied operands reduce rows in registers
 
-The copy engine takes rows at multiples of 16 bytes, boxes of at most 256 x 256 elements, and, of a matrix in stream
-order, whole blocks. Tiles of products lie in boxes of their own, whose edges may be cut off.
+The copy engine takes rows at multiples of 16 bytes and, of a matrix in stream order, whole blocks. A box has at most
+256 x 256 elements: a product's tile and a head's columns fit one. How a body divides a region with more rows, like the
+keys of a long sequence, among boxes is its own affair. Edges of a product's boxes may be cut off.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ofa_tui.presets import ModelConfig
 from ofa_tui.program.accesses import Accesses, ProgramError, describe_access, refuse_any, task_label
 from ofa_tui.program.operands import STORAGE, contracts
 from ofa_tui.program.ops import OPS
@@ -51,28 +51,28 @@ def _padded(length: int) -> int:
     return -(-length // 64) * 64
 
 
-def _product(model: ModelConfig, rows: int, columns: int, depth: int) -> int:
+def _product(rows: int, columns: int, depth: int) -> int:
     return STAGES * (_padded(rows) + _padded(columns)) * STAGE_DEPTH * MATRIX_BYTES + STAGING + BARRIERS
 
 
-def _attention(tiles: int) -> Callable[[ModelConfig, int, int, int], int]:
+def _attention(tiles: int) -> Callable[[int, int, int], int]:
     """`tiles`: matrices of which 128 rows are held beside the keys and values."""
 
-    def size(model: ModelConfig, rows: int, columns: int, depth: int) -> int:
+    def size(rows: int, columns: int, depth: int) -> int:
         return (2 * _padded(rows) + tiles * QUERY_ROWS) * columns * MATRIX_BYTES + BARRIERS
 
     return size
 
 
-def _stream(model: ModelConfig, rows: int, columns: int, depth: int) -> int:
+def _stream(rows: int, columns: int, depth: int) -> int:
     return RING + 4 * depth + BARRIERS
 
 
-def _stream_attention(model: ModelConfig, rows: int, columns: int, depth: int) -> int:
+def _stream_attention(rows: int, columns: int, depth: int) -> int:
     return RING + 4 * rows * depth + BARRIERS
 
 
-SHARED_BYTES: dict[str, Callable[[ModelConfig, int, int, int], int]] = {
+SHARED_BYTES: dict[str, Callable[[int, int, int], int]] = {
     **dict.fromkeys(PRODUCTS, _product),
     "attention": _attention(1),
     "attention_backward": _attention(3),
@@ -82,7 +82,8 @@ SHARED_BYTES: dict[str, Callable[[ModelConfig, int, int, int], int]] = {
     "stream_norm_matmul_gelu": _stream,
     "stream_norm_matmul": _stream,
 }
-"""Bytes of a task, of the rows and columns of its tile and the columns of its first operand."""
+"""Bytes of a task, of the rows and columns of its tile and the columns of its first operand. Every opcode with copied
+operands has a row; who has none needs BARRIERS."""
 
 
 def check_resources(programs: ProgramSet, accesses: dict[str, Accesses]) -> dict[str, int]:
@@ -126,9 +127,15 @@ def _shared_bytes(programs: ProgramSet, program: TaskProgram) -> Iterator[tuple[
     key = np.column_stack([tasks["opcode"], tasks["tile"][:, 1], tasks["tile"][:, 3], tasks["operands"][:, 0]])
     for task in np.unique(key, axis=0, return_index=True)[1].tolist():
         opcode, rows, columns, operand = key[task].tolist()
-        size = SHARED_BYTES.get(OPS[opcode].name)
+        op = OPS[opcode]
+        size = SHARED_BYTES.get(op.name)
+        if size is None and any(access.copied for access in op.accesses):
+            label = task_label(program, task)
+            raise ProgramError(
+                "resources", f"{program.name}: {label} is a {op.name}, whose operands go through the copy engine; "
+                "how much shared memory it needs is not said in SHARED_BYTES of program/resources.py", (label,))
         depth = programs.buffers[programs.views[operand].buffer].shape[1] if size else 0
-        yield task, size(programs.model, rows, columns, depth) if size else BARRIERS
+        yield task, size(rows, columns, depth) if size else BARRIERS
 
 
 def _check_copies(programs: ProgramSet, program: TaskProgram, accesses: Accesses) -> None:

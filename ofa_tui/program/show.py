@@ -20,8 +20,6 @@ from ofa_tui.program.types import ProgramSet, TaskProgram, View
 from ofa_tui.program.validate import validate
 from ofa_tui.program.work import program_work
 
-BYTES = {"f4": 4, "bf16": 2, "i4": 4, "u1": 1, "f8": 8, "u8": 8, "packet": 8}
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--preset", default="tiny", help=f"one of {', '.join(PRESETS)} (default: tiny)")
@@ -142,7 +140,8 @@ def _buffer_lines(programs: ProgramSet, names: list[str]) -> Iterator[str]:
         if buffer.name not in used:
             continue
         rows, columns = buffer.shape
-        totals[buffer.kind] = totals.get(buffer.kind, 0) + rows * columns * buffer.copies * BYTES[buffer.dtype]
+        size = rows * columns * buffer.copies * abi.ELEMENTS[buffer.dtype].itemsize
+        totals[buffer.kind] = totals.get(buffer.kind, 0) + size
         messages = f", {buffer.generations} messages an iteration" * (buffer.kind == "message")
         yield (f"{buffer.name:<34}{buffer.kind:<12}{f'{rows:,} x {columns:,}':>18}  {buffer.dtype:<8}{buffer.layout:<8}"
                f"{buffer.copies}{messages}")

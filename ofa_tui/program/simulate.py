@@ -1,9 +1,10 @@
 """A program on N blocks, event by event: who runs which task when, and what each start waited for.
 
-The rules are the kernel's. Blocks claim tickets in queue order, or run the tasks of their lane; each works off its
-claims in order. With a look-ahead of k a block claims again when the loader of the task it runs has nothing more to
-load, so that it then holds k tasks that have not begun; with 0 it claims when it is free. A task begins when its block
-is free and its inputs, which may be loaded as soon as it is claimed and they are complete, have arrived.
+Blocks claim tickets in queue order, or run the tasks of their lane; each works off its claims in order. With a
+look-ahead of k a block claims again when the loader of the task it runs has nothing more to load, so that it then holds
+k tasks that have not begun: 1 is the rule of the Hopper kernel's products. With 0 it claims when it is free: the rule
+of the CPU's kernel. A task begins when its block is free and its inputs, which may be loaded as soon as it is claimed
+and they are complete, have arrived.
 
 Tasks that live on shared memory get equal parts of what the memory gives to so many tasks at once.
 """

@@ -26,6 +26,8 @@ What is shown for each program, for any number of blocks that claim its tasks in
 
 Assumed of the engine:
 
+- operand rows have the addresses, pitches and distances of copies that buffers and views stand for, and no two buffers
+  share memory (`engine/memory.py`); `op_publish`, `pin_version` and `release_pin` do what `pin_model` lists;
 - claim order is queue order, and a block runs its tasks one after the other;
 - `wait_for_schedule`: step_begin of step s starts after the end of every sweep batch that the schedule puts before it,
   sweep_begin after that of every step and batch before it; with 3 and 5, any access of a step and any of a batch are
@@ -111,28 +113,8 @@ class Report:
 def validate(programs: ProgramSet) -> Report:
     """Prove `programs`. Raises ProgramError, a sentence that names the tasks, for the first thing found wrong."""
     _check_tables(programs)
-    iterations = max([buffer.copies for buffer in programs.buffers.values()], default=1)
-    orders: dict[str, Order] = {}
-    pairs: dict[str, int] = {}
-    accesses: dict[str, Accesses] = {}
-    pinned = 0
-    for name, program in programs.programs.items():
-        accesses[name] = list_accesses(programs, program)
-        _check_opcodes(programs.target, program)
-        _check_claims(programs.target, program)
-        if name == "doom":
-            _check_games(programs.games, program)
-        order = orders[name] = Order(programs, program, accesses[name], max(1, iterations))
-        pairs[name] = check_buffers(programs, order, accesses[name])
-        check_extents(programs, program)
-        order.check_iterations_apart()
-        check_lanes(programs, program)
-        if name == "decode":
-            pinned = _check_pins(programs, order, accesses[name])
-        if name == "doom":
-            _check_tics_apart(order)
-        else:
-            _check_whole_iterations(order)
+    proved = {name: check_program(programs, program) for name, program in programs.programs.items()}
+    accesses = {name: known.accesses for name, known in proved.items()}
     _check_counters_apart(programs)
     _check_sharing(programs, accesses)
     _check_versions(programs, accesses)
@@ -141,10 +123,43 @@ def validate(programs: ProgramSet) -> Report:
     fences, shared_bytes = check_fences(programs, accesses), check_resources(programs, accesses)
     check_meaning(programs)
     return Report({
-        name: ProgramReport(len(order.program.tasks), order.edges, order.messages, len(accesses[name].task),
-                            pairs[name], fences[name], shared_bytes[name])
-        for name, order in orders.items()
-    }, pinned, PinReport(sum(pin.states for pin in pins), sum(pin.transitions for pin in pins)))
+        name: ProgramReport(known.tasks, known.edges, known.messages, len(known.accesses.task), known.pairs,
+                            fences[name], shared_bytes[name])
+        for name, known in proved.items()
+    }, proved["decode"].pinned, PinReport(sum(pin.states for pin in pins), sum(pin.transitions for pin in pins)))
+
+
+@dataclass(frozen=True)
+class ProvedProgram:
+    """A program that is right by itself, and the counts of its report."""
+
+    accesses: Accesses
+    tasks: int
+    edges: int
+    messages: int
+    pairs: int
+    pinned: int
+
+
+def check_program(programs: ProgramSet, program: TaskProgram) -> ProvedProgram:
+    """What can be shown of one program, whatever the tasks of the others are. Raises ProgramError."""
+    copies = max([buffer.copies for buffer in programs.buffers.values()], default=1)
+    accesses = list_accesses(programs, program)
+    _check_opcodes(programs.target, program)
+    _check_claims(programs.target, program)
+    if program.name == "doom":
+        _check_games(programs.games, program)
+    order = Order(programs, program, accesses, max(1, copies))
+    pairs = check_buffers(programs, order, accesses)
+    check_extents(programs, program)
+    order.check_iterations_apart()
+    check_lanes(programs, program)
+    pinned = _check_pins(programs, order, accesses) if program.name == "decode" else 0
+    if program.name == "doom":
+        _check_tics_apart(order)
+    else:
+        _check_whole_iterations(order)
+    return ProvedProgram(accesses, len(program.tasks), order.edges, order.messages, pairs, pinned)
 
 
 def _check_tables(programs: ProgramSet) -> None:

@@ -26,7 +26,8 @@ from tests.program.truth import Reference
 @pytest.mark.parametrize("target", ["host", "sm90"])
 def test_any_interleaving_of_a_compiled_program_is_right(target, schedule):
     for layers in (1, 2):
-        programs, reference = subject(target, layers)
+        original = subject(target, layers)
+        programs, reference = original.programs, original.reference
         for seed in range(5):
             check(programs, reference, schedules=[schedule], seed=seed)
 
@@ -150,7 +151,8 @@ FAULTS: dict[str, tuple[Callable[[ProgramSet], None], tuple[str, ...]]] = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_faults_are_named(name):
     make, words = FAULTS[name]
-    programs, reference = subject("sm90", 1)
+    original = subject("sm90", 1)
+    programs, reference = original.programs, original.reference
     mutant = copied(programs)
     make(mutant)
     with pytest.raises(Fault) as fault:

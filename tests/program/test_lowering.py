@@ -1,14 +1,17 @@
 """Compiled programs pass the validator, whatever the shape. That they run right is tested in test_interpreter.py."""
 
+from collections import Counter
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ofa_tui.errors import OfaError
 from ofa_tui.presets import PRESETS, ModelConfig, TrainConfig
+from ofa_tui.program import lowering
 from ofa_tui.program.graph import matrix_shapes
 from ofa_tui.program.lowering import compile_programs
-from ofa_tui.program.ops import ADAMW_DECAY, OPCODES
+from ofa_tui.program.ops import ADAMW_DECAY, OPCODES, OPS
 from ofa_tui.program.targets import TARGETS
 from ofa_tui.program.validate import validate
 from tests.oracle import reference
@@ -20,7 +23,13 @@ from tests.program.shapes import any_shape, sm90_shape, small_programs
 def test_every_shape_compiles_to_a_program_that_is_proved(shape, games):
     programs = compile_programs(*shape, games=games)
     report = validate(programs)
-    assert report.programs["train"].tasks == len(programs.programs["train"].tasks)
+    model, train = shape
+    of_op = {name: Counter(OPS[opcode].name for opcode in program.tasks["opcode"])
+             for name, program in programs.programs.items()}
+    heads = model.layers * train.batch * model.heads
+    assert of_op["train"]["attention"] == of_op["train"]["attention_backward"] == of_op["sweep"]["attention"] == heads
+    assert of_op["decode"]["decode_attention"] == model.layers * model.heads
+    assert report.programs["doom"].tasks == of_op["doom"]["doom_tic"] == games
 
 
 @settings(max_examples=25, deadline=None)
@@ -75,3 +84,12 @@ def test_what_cannot_be_compiled_is_said(change, word):
     options = {name: value for name, value in change.items() if name not in sizes}
     with pytest.raises(OfaError, match=word):
         compile_programs(model, train, **options)
+
+
+def test_more_operands_than_a_descriptor_can_name_are_refused(monkeypatch):
+    needed = len(small_programs().views)
+    monkeypatch.setattr(lowering, "MOST_VIEWS", needed)
+    small_programs()
+    monkeypatch.setattr(lowering, "MOST_VIEWS", needed - 1)
+    with pytest.raises(OfaError, match=f"more than {needed - 1} operands"):
+        small_programs()

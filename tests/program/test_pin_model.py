@@ -41,7 +41,6 @@ WRONG = {
 def test_the_protocol_holds(copies):
     report = check_pin_protocol(kernel_protocol(copies))
     assert 100 < report.states < report.transitions < 100_000
-    assert copies != 3 or report == model.check_kernel_pins()
 
 
 @pytest.mark.parametrize("in_order", [True, False])

@@ -358,7 +358,7 @@ WITH_ADAMW = [*PLAIN, "tasks.matmul_dw_adamw.fixed_clk=18000"]
 
 
 def test_the_queue_of_products_takes_as_long_as_was_measured():
-    """The queue of products in docs/h200.md, middle of each range; no figure there went into the costs."""
+    """The queue of products in docs/h200.md, middle of each range; no step time there went into the costs."""
     chosen = preset("model-s")
     programs = compile_programs(chosen.model, chosen.train, target="sm90")
     measured = [(PLAIN, 80, 6.62), (PLAIN, 96, 6.0), (PLAIN, 132, 5.27),

@@ -15,7 +15,7 @@ def test_the_unchanged_program_is_accepted():
 def test_a_report_says_what_was_proved():
     report = validate(SM90)
     train, decode = report.programs["train"], report.programs["decode"]
-    assert train.shared_bytes == 231_424 and not train.messages  # of a tile of 128 x 256, see hopper-gemm-facts.md
+    assert train.shared_bytes == 231_424 and not train.messages  # of a tile of 128 x 256, see docs/h200.md
     units, tiles_of_width, tiles_of_inner, tiles_of_vocab = 4, 4, 8, 16
     layer = (units * 2 + tiles_of_width * (units + 1) + tiles_of_inner * tiles_of_width
              + tiles_of_width * (tiles_of_inner + 1))

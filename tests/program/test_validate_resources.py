@@ -5,12 +5,10 @@ from dataclasses import replace
 import pytest
 
 from ofa_tui.presets import TrainConfig
-from ofa_tui.program import lowering, tiles
+from ofa_tui.program import lowering, resources, tiles
 from ofa_tui.program.lowering import compile_programs
-from tests.program.changes import (
-    SM90_MODEL,
-    check_refused,
-)
+from ofa_tui.program.ops import OPS
+from tests.program.changes import SM90, SM90_MODEL, check_refused
 
 
 @pytest.mark.parametrize(
@@ -32,3 +30,9 @@ def test_what_does_not_fit_a_multiprocessor_is_refused(monkeypatch, patched, val
     model = replace(SM90_MODEL, **sizes)
     train = TrainConfig(batch=4, steps=1, learning_rate=1e-3, warmup_steps=0)
     check_refused(compile_programs(model, train, target="sm90"), "resources", words)
+
+
+@pytest.mark.parametrize("name", [op.name for op in OPS if any(access.copied for access in op.accesses)])
+def test_a_copied_task_type_without_a_size_is_refused(monkeypatch, name):
+    monkeypatch.delitem(resources.SHARED_BYTES, name)
+    check_refused(SM90, "resources", (f"is a {name},", "SHARED_BYTES"))
