@@ -161,7 +161,7 @@ OFA_FUNCTION bool is_step_safe(WorldBase& w, const Player& p, Angle angle, Fixed
     const int sector = w.subsectors[subsector_at(w, x, y)].sector;
     int bar;
     if (hurts(w.g, sector) && !hurts(w.g, m.sector)) return false;
-    if (m.floorz - w.g.sectors[sector].floor_height > STEP_HEIGHT) return false;
+    if (wrap_sub(m.floorz, w.g.sectors[sector].floor_height) > STEP_HEIGHT) return false;
     return probe_place(w, p, x, y, m.floorz, true, bar) == PASSAGE_FREE;
 }
 

@@ -18,7 +18,7 @@ struct Gap {
 OFA_FUNCTION bool fits_through(const Gap& from, const Gap& to) {
     const Fixed floor = from.floor > to.floor ? from.floor : to.floor;
     const Fixed ceiling = from.ceiling < to.ceiling ? from.ceiling : to.ceiling;
-    return ceiling - floor >= BODY_HEIGHT && to.floor - from.floor <= STEP_HEIGHT;
+    return wrap_sub(ceiling, floor) >= BODY_HEIGHT && wrap_sub(to.floor, from.floor) <= STEP_HEIGHT;
 }
 
 OFA_FUNCTION Gap gap_of(const Game& g, int sector) {
@@ -66,9 +66,9 @@ OFA_FUNCTION void add_effect(const WorldBase& w, int sector, const LineSpecial& 
     const Fixed floor = w.g.sectors[sector].floor_height;
     switch (s.kind) {
         case KIND_DOOR: reach_ceiling(r, lowest_ceiling_around(w, sector) - DOOR_GAP); return;
-        case KIND_STAIRS: reach_floor(r, floor + FAR_AWAY); return;
+        case KIND_STAIRS: reach_floor(r, wrap_add(floor, FAR_AWAY)); return;
         case KIND_DONUT:
-            reach_floor(r, floor + FAR_AWAY);
+            reach_floor(r, wrap_add(floor, FAR_AWAY));
             reach_floor(r, floor - FAR_AWAY);
             return;
         case KIND_CEILING:
@@ -87,10 +87,10 @@ OFA_FUNCTION void add_effect(const WorldBase& w, int sector, const LineSpecial& 
         case FLOOR_RAISE:
         case FLOOR_RAISE_CRUSH: reach_floor(r, lowest_ceiling_around(w, sector)); return;
         case FLOOR_RAISE_24:
-        case FLOOR_RAISE_24_AND_CHANGE: reach_floor(r, floor + 24 * UNIT); return;
-        case FLOOR_RAISE_512: reach_floor(r, floor + 512 * UNIT); return;
+        case FLOOR_RAISE_24_AND_CHANGE: reach_floor(r, wrap_add(floor, 24 * UNIT)); return;
+        case FLOOR_RAISE_512: reach_floor(r, wrap_add(floor, 512 * UNIT)); return;
         case FLOOR_RAISE_TO_TEXTURE: reach_floor(r, wrap_add(floor, shortest_lower_texture(w, sector))); return;
-        case PLAT_RAISE_AND_CHANGE: reach_floor(r, floor + s.argument * UNIT); return;
+        case PLAT_RAISE_AND_CHANGE: reach_floor(r, wrap_add(floor, s.argument * UNIT)); return;
         case FLOOR_RAISE_TO_NEAREST:
         case FLOOR_RAISE_TURBO:
         case PLAT_RAISE_TO_NEAREST_AND_CHANGE: reach_floor(r, next_higher_floor(w, sector, floor)); return;
@@ -155,7 +155,7 @@ OFA_FUNCTION bool could_fit(const SectorReach& from, const SectorReach& to) {
     const Fixed floor = from.lowest > needed ? from.lowest : needed;
     if (floor > from.highest) return false;
     const Fixed ceiling = from.ceiling < to.ceiling ? from.ceiling : to.ceiling;
-    return ceiling - (floor > to.lowest ? floor : to.lowest) >= BODY_HEIGHT;
+    return wrap_sub(ceiling, floor > to.lowest ? floor : to.lowest) >= BODY_HEIGHT;
 }
 
 // --- passages ----------------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ OFA_FUNCTION bool crosses_box(const WorldBase& w, const MapLine& l, const Fixed*
 // and has to move first. `bar` becomes that sector. `walls`: solid lines count too.
 OFA_FUNCTION Passage probe_place(WorldBase& w, const Player& p, Fixed x, Fixed y, Fixed floor, bool walls, int& bar) {
     const Fixed radius = w.types[THING_PLAYER].radius - (walls ? UNIT : 0);
-    const Fixed box[4] = {y + radius, y - radius, x - radius, x + radius};
+    const Fixed box[4] = {wrap_add(y, radius), wrap_sub(y, radius), wrap_sub(x, radius), wrap_add(x, radius)};
     Passage worst = PASSAGE_FREE;
     Game& g = w.g;
     ++g.valid_count;
@@ -208,7 +208,7 @@ OFA_FUNCTION Passage probe_place(WorldBase& w, const Player& p, Fixed x, Fixed y
                 return false;
             }
             find_opening(w, line);
-            if (g.clip.open_range >= BODY_HEIGHT && g.clip.open_bottom - floor <= STEP_HEIGHT) return true;
+            if (g.clip.open_range >= BODY_HEIGHT && wrap_sub(g.clip.open_bottom, floor) <= STEP_HEIGHT) return true;
             Passage help = PASSAGE_CLOSED;
             for (int side = 0; side < 2 && help == PASSAGE_CLOSED; ++side) {
                 help = help_by_sector(w, p, l.sector[side], x, y);
@@ -235,7 +235,7 @@ OFA_FUNCTION Passage passage(WorldBase& w, const Player& p, int node, const NavE
     int n_from = coming_gaps(w.g, here, from);
     const int n_to = coming_gaps(w.g, there, to);
     // Who has come into a shut door's sector has opened it.
-    if (from[0].ceiling - from[0].floor < BODY_HEIGHT)
+    if (wrap_sub(from[0].ceiling, from[0].floor) < BODY_HEIGHT)
         from[n_from++] = {from[0].floor, lowest_ceiling_around(w, here) - DOOR_GAP};
     for (int i = 0; i < n_from; ++i)
         for (int k = 0; k < n_to; ++k)

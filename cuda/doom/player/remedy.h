@@ -53,7 +53,10 @@ OFA_FUNCTION void consider(const Script& s, Choice& best, const Wish& wish, int 
 
 // --- items ---------------------------------------------------------------------------------------------------------
 
-OFA_FUNCTION bool is_in_touch(Fixed item, Fixed floor) { return item - floor >= -8 * UNIT && item - floor <= BODY_HEIGHT; }
+OFA_FUNCTION bool is_in_touch(Fixed item, Fixed floor) {
+    const Fixed above = wrap_sub(item, floor);
+    return above >= -8 * UNIT && above <= BODY_HEIGHT;
+}
 
 // Whether a solid line lies between two points near each other.
 OFA_FUNCTION bool is_wall_between(WorldBase& w, Fixed x1, Fixed y1, Fixed x2, Fixed y2) {

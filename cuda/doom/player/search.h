@@ -74,7 +74,7 @@ OFA_FUNCTION bool crosses_strip(const WorldBase& w, int node, const NavEdge& e) 
     const int n = coming_gaps(w.g, w.subsectors[before].sector, from);
     const Gap strip = gap_of(w.g, w.subsectors[node].sector), to = gap_of(w.g, w.subsectors[e.to].sector);
     for (int i = 0; i < n; ++i)
-        if (from[i].floor > strip.floor && strip.ceiling - from[i].floor >= BODY_HEIGHT && fits_through(from[i], to))
+        if (from[i].floor > strip.floor && wrap_sub(strip.ceiling, from[i].floor) >= BODY_HEIGHT && fits_through(from[i], to))
             return true;
     return false;
 }

@@ -54,7 +54,7 @@ OFA_FUNCTION bool is_walk_clear(WorldBase& w, const Player& p, Fixed x, Fixed y,
         const int sector = w.subsectors[subsector_at(w, at_x, at_y)].sector;
         const Gap gap = gap_of(w.g, sector);
         if (gap.floor < terrain.lowest - 8 * UNIT || (hurts(w.g, sector) && !terrain.may_hurt)) return false;
-        if (gap.floor - floor > STEP_HEIGHT || gap.ceiling - gap.floor < BODY_HEIGHT) return false;
+        if (wrap_sub(gap.floor, floor) > STEP_HEIGHT || wrap_sub(gap.ceiling, gap.floor) < BODY_HEIGHT) return false;
         int bar;
         if (probe_place(w, p, at_x, at_y, floor, true, bar) != PASSAGE_FREE) return false;
         floor = gap.floor;
@@ -285,7 +285,8 @@ OFA_FUNCTION bool is_held_up(WorldBase& w, const Player& p, Intent& in, const Na
         default: break;
     }
     // Across a narrow strip, or carried up by the edge of a lift: the feet are higher than this floor.
-    if (e.kind != NAV_TELEPORT && beyond.floor_height - m.z <= STEP_HEIGHT && beyond.ceiling_height - m.z >= BODY_HEIGHT)
+    if (e.kind != NAV_TELEPORT && wrap_sub(beyond.floor_height, m.z) <= STEP_HEIGHT &&
+        wrap_sub(beyond.ceiling_height, m.z) >= BODY_HEIGHT)
         return false;
     fail_next_edge(w);
     return true;
