@@ -19,6 +19,13 @@ namespace ofa {
 
 constexpr int BLOCK_THREADS = 384;
 
+// The thread's number, read anew: kept, it or what is asked of it would be spilled across the calls of bodies.
+OFA_INLINE int fresh_thread() {
+    int thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    return thread;
+}
+
 // One object per CTA, in its shared memory.
 class Block {
 public:
@@ -32,7 +39,7 @@ public:
     __device__ uint32_t sm() const { return sm_; }
     __device__ int thread() const { return int(threadIdx.x); }
     __device__ int threads() const { return BLOCK_THREADS; }
-    __device__ bool leader() const { return threadIdx.x == 0; }
+    __device__ bool leader() const { return fresh_thread() == 0; }
     __device__ void sync() { __syncthreads(); }
 
     template <class F>
