@@ -88,6 +88,7 @@ DOOM = ("--record", "out", "--steps", "2")
         ((*BASE, "--data", "story.txt", "--tokenizer", "runes"), ("runes",)),
         ((*BASE, "--events", "bad.jsonl"), ("bad.jsonl", "dance")),
         ((*BASE, "--events", "deep.jsonl"), ("deep.jsonl",)),
+        ((*BASE, "--events", "pipe"), ("pipe", "regular file")),
         (("--record", "mine", "--sms", "train=1,serve=0,doom=0"), ("mine", "loss.csv")),
         (("--record", "file", "--sms", "train=1,serve=0,doom=0"), ("file",)),
         (("--record", "file/out", "--sms", "train=1,serve=0,doom=0"), ("file/out",)),
@@ -96,6 +97,7 @@ DOOM = ("--record", "out", "--steps", "2")
         ((*DOOM, "--wad", "nothing.wad"), ("nothing.wad",)),
         ((*DOOM, "--wad", "no_maps.wad"), ("no_maps.wad",)),
         ((*DOOM, "--wad", "text.wad"), ("text.wad",)),
+        ((*DOOM, "--wad", "pipe"), ("pipe", "regular file")),
         ((), ("terminal", "--record")),
     ],
 )

@@ -5,7 +5,7 @@ extern "C" __global__ void __launch_bounds__(ofa::BLOCK_THREADS, 1)
 megakernel(const __grid_constant__ ofa::Launch launch) {
     __shared__ ofa::Block block;
     __shared__ ofa::Turn turn;
-    if (threadIdx.x == 0) block.open(blockIdx.x, nullptr, 0, launch.scratch, launch.scratch_bytes);
+    if (ofa::fresh_thread() == 0) block.open(blockIdx.x, nullptr, 0, launch.scratch, launch.scratch_bytes);
     __syncthreads();
     ofa::run_block(block, launch, turn);
 }

@@ -82,6 +82,8 @@ def read_wad(path: str | Path) -> Wad:
         if path.is_dir():
             raise WadError(f"{path} is a folder; name a WAD file in it.")
         size = path.stat().st_size
+        if not path.is_file():
+            raise WadError(f"{path} is no regular file; name a WAD file.")
         if size > MAX_BYTES:
             raise WadError(f"{path} is larger than {MAX_BYTES >> 20} MB, which no Doom WAD is; name another file.")
         data = path.read_bytes()

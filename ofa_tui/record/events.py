@@ -222,6 +222,8 @@ def parse_events(lines: Iterable[str], source: str) -> list[Event]:
 def read_events(path: Path) -> list[Event]:
     """The events of a file. Raises OfaError for a file that cannot be read, or with the number of a bad line."""
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise OfaError(f"{path} is no regular file; give the events.jsonl of a recorded run")
         text = path.read_text("utf-8")
     except FileNotFoundError:
         raise OfaError(f"there is no event file {path}; give the events.jsonl of a recorded run") from None

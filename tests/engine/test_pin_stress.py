@@ -18,6 +18,8 @@ DRIVER = Path(__file__).with_name("pin_stress.cc")
 FIRST_STEP = 2**32 - 1000
 SERVE, STEP = "serve/serve_state.h", "ops/step.h"
 WAIT = "wait_until(ctx, NONE_U32, step, "
+TRIES = 5
+"""Two threads meet by chance; where another process has one of the cores they seldom do."""
 RACE = "data race"
 CHANGES = {
     "no second look": ("", SERVE, "if (newest <= version + 1) return version;", "if (newest != 0) return version;"),
@@ -62,5 +64,8 @@ def test_no_pinned_version_is_overwritten(tmp_path, sanitizer, steps):
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_weaker_protocol_is_caught(tmp_path, name):
     sanitizer, *change = CHANGES[name]
-    printed, report = run(tmp_path, sanitizer, 20_000 if sanitizer else 2_000_000, tuple(change))
-    assert " wrong 0 " not in printed or RACE in report, printed
+    for _ in range(TRIES):
+        printed, report = run(tmp_path, sanitizer, 20_000 if sanitizer else 2_000_000, tuple(change))
+        if " wrong 0 " not in printed or RACE in report:
+            return
+    pytest.fail(f"not caught in {TRIES} runs; the last: {printed}")
