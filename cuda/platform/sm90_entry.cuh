@@ -1,11 +1,13 @@
 // The GPU kernel's entry on Hopper: one CTA of three warpgroups per SM, all resident.
 #pragma once
 
-#include "tile/epilogue.cuh"
 #include "tile/pipeline.cuh"
 #include "tile/product.cuh"
+#include "tile/staging.cuh"
 
 namespace ofa {
+
+OFA_INLINE uint64_t least_shared_bytes(const Model& /*model*/) { return SHARED_BYTES; }
 
 constexpr int PRODUCER_REGISTERS = 56, CONSUMER_REGISTERS = 224;
 
@@ -157,7 +159,7 @@ OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STA
     const int thread = fresh_thread(), consumer = thread / WARPGROUP - 1;
     const bool lane0 = thread % 32 == 0;
     const Task& task = slot.task;
-    const TilePlace place(task, thread, consumer);
+    const ConsumerPlace place(task, thread, consumer);
     float sums[128];  // set here, not by the first product: else they would count as alive across the call of a body
 #pragma unroll
     for (float& sum : sums) sum = 0.0f;
