@@ -13,6 +13,7 @@ from ofa_tui.errors import OfaError
 from ofa_tui.presets import PRESETS, Preset, preset
 
 BACKENDS = ("auto", "host", "cuda")
+KERNELS = ("auto", "portable", "sm80", "sm90")
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class Settings:
 
     preset: Preset
     backend: str
+    kernel: str
+    """Form of the GPU kernel."""
     steps: int
     data: tuple[Path, ...]
     valid: tuple[Path, ...]
@@ -62,6 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--preset", metavar="P", help=f"model and training preset: {', '.join(PRESETS)}")
     run.add_argument("--steps", type=int, metavar="N", help="training steps (default: the preset's)")
     run.add_argument("--backend", default="auto", choices=BACKENDS, help="where the kernel runs (default: auto)")
+    run.add_argument("--kernel", default="auto", choices=KERNELS,
+                     help="form of the GPU kernel (default: the fastest that trains the model)")
     run.add_argument("--sms", metavar="train=2,serve=1,doom=1", help="SMs (on the host: threads) per role")
     run.add_argument("--seed", type=int, default=1, metavar="N",
                      help="weights, data order, sampling, Doom (default: 1)")
@@ -148,6 +153,7 @@ def from_arguments(args: argparse.Namespace, default_preset: str = "tiny") -> Se
     return Settings(
         preset=chosen,
         backend=args.backend,
+        kernel=args.kernel,
         steps=steps,
         data=tuple(args.data),
         valid=tuple(args.valid),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles the kernel for a GPU without having one, and reads the assembler's report.
 
-    scripts/compile_gpu.py [--arch 90a] [--variant portable|sm90] [--nvcc PATH] [--keep FILE]
+    scripts/compile_gpu.py [--arch 90a] [--variant portable|sm90|sm80] [--nvcc PATH] [--keep FILE]
 
 Prints registers, stack and spills of the entry and, apart from it, the called functions that spill most. Fails when
 the entry spills registers, when the assembler says that it ignored a request for registers or serialised matrix

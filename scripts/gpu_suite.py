@@ -46,7 +46,7 @@ from ofa_tui.program.ops import OPCODES
 from ofa_tui.program.types import ProgramSet
 from ofa_tui.progress import Progress
 
-FIRST_LIGHT_STEPS, BITWISE_STEPS = 50, 200
+FIRST_LIGHT_STEPS, BITWISE_STEPS, SM80_STEPS = 50, 200, 60
 LOSS_TOLERANCE = 1e-4
 REPORT_S = 10.0
 """From a fault to its report."""
@@ -61,6 +61,7 @@ class Options:
     out: Path
     cubin: Path | None
     sm90_cubin: Path | None
+    sm80_cubin: Path | None
     demos_cubin: Path | None
     golden: Path
 
@@ -135,11 +136,13 @@ def read_cubin(path: Path | None, variant: cuda_compiler.Variant) -> Cubin:
 
 
 def engine(options: Options, config: RunConfig, programs: ProgramSet | None = None) -> CudaEngine:
-    return open_engine(programs or programs_of(config), config, read_cubin(options.cubin, VARIANTS["host"]))
+    return open_engine(programs or programs_of(config), config, read_cubin(options.cubin, VARIANTS["portable"]))
 
 
-def hopper_engine(options: Options, config: RunConfig) -> CudaEngine:
-    return open_engine(programs_of(config, "sm90"), config, read_cubin(options.sm90_cubin, VARIANTS["sm90"]))
+def hopper_engine(options: Options, config: RunConfig, variant: str = "sm90") -> CudaEngine:
+    """The Hopper program, run by the kernel for Hopper or, `sm80`, by the one for Ampere and newer."""
+    cubin = options.sm90_cubin if variant == "sm90" else options.sm80_cubin
+    return open_engine(programs_of(config, "sm90"), config, read_cubin(cubin, VARIANTS[variant]))
 
 
 def follow(running: ResidentEngine, until: Callable[[Snapshot], bool], limit_s: float) -> list[Snapshot]:
@@ -284,7 +287,8 @@ def _fault(options: Options, kind: str, target: str = "host") -> Result:
     """One fault in a run of its own; how long its report took."""
     config = tiny(1000, (20, 4, 0)) if target == "host" else hopper_config(SMALL, 1000, (20, 24, 0))
     cubin = options.cubin if target == "host" else options.sm90_cubin
-    running = open_engine(_broken(config, kind, target), config, read_cubin(cubin, VARIANTS[target]))
+    variant = VARIANTS["portable" if target == "host" else "sm90"]
+    running = open_engine(_broken(config, kind, target), config, read_cubin(cubin, variant))
     if kind == "bad address":
         running.memory["operands"]["base"][10] = 0x10
     elif kind == "endless task":
@@ -413,10 +417,14 @@ def part_hopper_reference(options: Options) -> Result:
 
 def part_hopper(options: Options) -> Result:
     """The Hopper kernel on a small model: close to f4, and the same bits whoever computes them."""
+    return _small_model(options, "sm90")
+
+
+def _small_model(options: Options, variant: str) -> Result:
     expected = np.array(json.loads((options.out / HOPPER_LOSSES).read_text()))
     found, notes = [], []
     for sms in ((96, 28, 0), (64, 24, 0), (20, 0, 0)):
-        running = hopper_engine(options, hopper_config(SMALL, len(expected), sms))
+        running = hopper_engine(options, hopper_config(SMALL, len(expected), sms), variant)
         snapshots = run_to_end(running, 40)
         found.append(np.array(losses_of(snapshots)))
         rate = max((s.served_per_s for s in snapshots), default=0.0)
@@ -428,6 +436,21 @@ def part_hopper(options: Options) -> Result:
     equal = all(losses.tobytes() == found[0].tobytes() for losses in found)
     return {"ok": equal and mean < 0.02, "line": f"difference to f4 {mean:.4f}, at most {worst:.4f}, runs "
                                                   f"{'equal' if equal else 'DIFFER'}; " + "; ".join(notes)}
+
+
+def part_sm80(options: Options) -> Result:
+    """The kernel for Ampere and newer: the small model as above, then a few steps of model-s."""
+    small = _small_model(options, "sm80")
+    print(small["line"], flush=True)
+    running = hopper_engine(options, hopper_config(preset("model-s").model, SM80_STEPS, (96, 28, 0)), "sm80")
+    snapshots = run_to_end(running, 60)
+    losses = np.array(losses_of(snapshots))
+    ms = float(np.median(np.diff(running.memory["step_end_ns"].astype(np.int64))) / 1e6)
+    served = max((s.served_per_s for s in snapshots), default=0.0)
+    running.close()
+    learns = len(losses) == SM80_STEPS and bool(np.isfinite(losses).all()) and losses[-1] < losses[0]
+    line = f"model-s: {ms:.2f} ms a step, {served:.0f} tokens/s, losses {losses[0]:.3f} to {losses[-1]:.3f}"
+    return {"ok": small["ok"] and learns, "line": f"{small['line']}; {line}", "ms": ms, "losses": losses.tolist()}
 
 
 def part_model_s(options: Options) -> Result:
@@ -542,6 +565,7 @@ PARTS: dict[str, tuple[Callable[[Options], Result], int]] = {
     "demos": (part_demos, 480),
     "hopper_reference": (part_hopper_reference, 480),
     "hopper": (part_hopper, 150),
+    "sm80": (part_sm80, 240),
     "model_s": (part_model_s, 300),
     "launches": (part_launches, 180),
 }
@@ -569,7 +593,7 @@ def _spawn(name: str, options: Options) -> Result:
     path.unlink(missing_ok=True)
     command = [sys.executable, __file__, "--run", name, "--out", str(options.out), "--golden", str(options.golden)]
     for flag, value in (("--cubin", options.cubin), ("--sm90-cubin", options.sm90_cubin),
-                        ("--demos-cubin", options.demos_cubin)):
+                        ("--sm80-cubin", options.sm80_cubin), ("--demos-cubin", options.demos_cubin)):
         command += [flag, str(value)] if value else []
     began = time.monotonic()
     limit = PARTS[name][1]
@@ -597,13 +621,15 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("gpu-suite"), help="where reports go (default: gpu-suite)")
     parser.add_argument("--cubin", type=Path, help="a compiled portable kernel to use as it is")
     parser.add_argument("--sm90-cubin", type=Path, help="a compiled Hopper kernel to use as it is")
+    parser.add_argument("--sm80-cubin", type=Path, help="a compiled kernel for Ampere and newer to use as it is")
     parser.add_argument("--demos-cubin", type=Path, help="a compiled demo player to use as it is")
     parser.add_argument("--golden", type=Path, default=ROOT.parent / "shared" / "doom-golden",
                         help="folder of demos with their traces")
     parser.add_argument("--run", choices=PARTS, help=argparse.SUPPRESS)
     parser.add_argument("--hold", choices=("run", "memory"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    options = Options(arguments.out, arguments.cubin, arguments.sm90_cubin, arguments.demos_cubin, arguments.golden)
+    options = Options(arguments.out, arguments.cubin, arguments.sm90_cubin, arguments.sm80_cubin, arguments.demos_cubin,
+                      arguments.golden)
     options.out.mkdir(parents=True, exist_ok=True)
     if arguments.hold:
         hold(options, arguments.hold)
