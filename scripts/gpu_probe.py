@@ -3,9 +3,9 @@
 
     scripts/gpu_probe.py CUBIN [--out FOLDER] [--part NAME ...]
 
-Needs a Hopper GPU, PyTorch and NumPy; `scripts/compile_gpu.py --keep` makes the cubin. Every part runs in a process of
-its own, so that one that fails or hangs takes no other with it; the table comes last. Each check makes a program of one
-task type out of the Launch struct of a run (no waits, a queue that ends after one iteration), or, for whole steps, runs
+Needs a Hopper GPU, PyTorch and NumPy; `scripts/compile_gpu.py --keep` makes the cubin, of the sm90 or the sm80 kernel.
+Every part runs in a process of its own, so that one that fails or hangs takes no other with it; the table comes last.
+Each check makes a program of one task type out of the Launch struct of a run (no waits, a queue that ends after one iteration), or, for whole steps, runs
 the programs of `compile_programs` unchanged.
 """
 
@@ -31,7 +31,6 @@ from ofa_tui.presets import ModelConfig, TrainConfig, preset
 from ofa_tui.program.ops import ADAMW_DECAY, OPCODES, OPS, STATISTICS_TILE
 
 SHARED_BYTES = 232_448
-THREADS = 384
 USES = 5
 DEADLINE_S = 8.0
 
@@ -70,7 +69,7 @@ class Kernel:
     def start(self, launch: np.ndarray, blocks: int, stream: torch.cuda.Stream) -> None:
         self._argument = launch.copy()
         arguments = (ctypes.c_void_p * 1)(self._argument.ctypes.data)
-        call(self.cuda.cuLaunchKernel, self.function, blocks, 1, 1, THREADS, 1, 1, SHARED_BYTES,
+        call(self.cuda.cuLaunchKernel, self.function, blocks, 1, 1, self.attribute(0), 1, 1, SHARED_BYTES,
              ctypes.c_void_p(stream.cuda_stream), arguments, None)
 
     def tensor_map(self, address: int, dims: list[int], strides: list[int], box: list[int]) -> np.ndarray:
