@@ -87,42 +87,45 @@ OFA_INLINE void store_with_skip(bool whole, const Lines<float>& skip, const Line
         store_with_skip<false>(skip, y, sums);
 }
 
-// What lies right of the operand becomes -inf: it is not stored, and no condition is kept.
+// The sums rounded to bf16 in their place, and those right of the operand, which are not stored, -inf: neither rounded
+// copies nor conditions are kept beside them.
 template <int N>
-OFA_INLINE void hide_from(int columns, float (&sums)[N]) {
+OFA_INLINE void round_in_place(float (&sums)[N], int columns) {
 #pragma unroll
-    for (int i = 0; i < N; ++i)
-        if (i / 4 * 8 >= columns) sums[i] = -INFINITY;
+    for (int i = 0; i < N; i += 2) {
+        const uint32_t both = pack(sums[i], sums[i + 1]);
+        sums[i] = low_of(both);
+        sums[i + 1] = high_of(both);
+        // Without it the compiler would carry all sums as words, and copy them before the products have ended.
+        asm volatile("" : "+f"(sums[i]), "+f"(sums[i + 1]));
+    }
+    if (columns < N * 2) {
+#pragma unroll
+        for (int i = 0; i < N; ++i)
+            if (i / 4 * 8 >= columns) sums[i] = -INFINITY;
+    }
 }
 
-// Largest output and sum of exp(output - largest) of one of the thread's two rows, of the outputs as they are stored:
-// rounded to bf16. The four threads that share the row have the same.
+// Largest output and sum of exp(output - largest) of one of the thread's two rows. The four threads that share the row have
+// the same.
 template <int N>
 OFA_INLINE float2 statistics_of_row(const float (&sums)[N], int half) {
     float largest = -INFINITY, total = 0.0f;
 #pragma unroll
-    for (int j = 0; j < N / 4; ++j) {
-        const uint32_t both = pack(sums[4 * j + 2 * half], sums[4 * j + 2 * half + 1]);
-        largest = fmaxf(largest, fmaxf(low_of(both), high_of(both)));
-    }
+    for (int i = 2 * half; i < N; i += 4) largest = fmaxf(largest, fmaxf(sums[i], sums[i + 1]));
     largest = fmaxf(largest, __shfl_xor_sync(0xFFFFFFFFu, largest, 1));
     largest = fmaxf(largest, __shfl_xor_sync(0xFFFFFFFFu, largest, 2));
 #pragma unroll
-    for (int j = 0; j < N / 4; ++j) {
-        const uint32_t both = pack(sums[4 * j + 2 * half], sums[4 * j + 2 * half + 1]);
-        total += exp2_of((low_of(both) - largest) * LOG2_E) + exp2_of((high_of(both) - largest) * LOG2_E);
-    }
+    for (int i = 2 * half; i < N; i += 4)
+        total += exp2_of((sums[i] - largest) * LOG2_E) + exp2_of((sums[i + 1] - largest) * LOG2_E);
     total += __shfl_xor_sync(0xFFFFFFFFu, total, 1);
     total += __shfl_xor_sync(0xFFFFFFFFu, total, 2);
     return make_float2(largest, total);
 }
 
-// The statistics of a row of the task's tile, in the row's line of operand 3.
-OFA_INLINE void store_statistics(const TaskContext& ctx, const Task& task, int row, float2 statistics) {
-    const Operand& o = ctx.launch->operands[task.operands[3]];
-    if (row < int(o.rows))
-        *reinterpret_cast<float2*>(reinterpret_cast<float*>(o.base) + int64_t(row) * o.pitch +
-                                   2 * (task.tile[2] / int(STATISTICS_TILE))) = statistics;
+// Of one row, at the task's place in its line of `statistics`, the matrix that `o` describes.
+OFA_INLINE void store_statistics(float* statistics, const Operand& o, const Task& task, int row, float2 both) {
+    *reinterpret_cast<float2*>(statistics + int64_t(row) * o.pitch + 2 * (task.tile[2] / int(STATISTICS_TILE))) = both;
 }
 
 }  // namespace ofa

@@ -83,11 +83,14 @@ OFA_INLINE void store_through_gelu(Pipeline& pipeline, const TaskContext& ctx, c
 
 OFA_INLINE void store_statistics(const TaskContext& ctx, const Task& task, const ConsumerPlace& place,
                                  float (&sums)[128]) {
-    if (task.tile[3] < TILE_COLUMNS) hide_from(task.tile[3], sums);
+    const Operand& o = ctx.launch->operands[task.operands[3]];
+    float* const statistics = reinterpret_cast<float*>(o.base);
+    round_in_place(sums, task.tile[3]);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-        const float2 statistics = statistics_of_row(sums, half);
-        if (place.lane % 4 == 0) store_statistics(ctx, task, place.row + 8 * half, statistics);
+        const float2 both = statistics_of_row(sums, half);
+        const int row = place.row + 8 * half;
+        if (place.lane % 4 == 0 && row < int(o.rows)) store_statistics(statistics, o, task, row, both);
     }
 }
 

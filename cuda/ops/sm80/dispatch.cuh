@@ -9,29 +9,16 @@ namespace ofa {
 // False for a task type that is no part of the sm90 program.
 OFA_FUNCTION bool run_body(Block& block, const TaskContext& ctx) {
     switch (ctx.task->opcode) {
-    case OPCODE_MATMUL:
-        sm80::op_matmul(block, ctx);
-        return true;
-    case OPCODE_MATMUL_RESIDUAL:
-        sm80::op_matmul_residual(block, ctx);
-        return true;
-    case OPCODE_MATMUL_GELU:
-        sm80::op_matmul_gelu(block, ctx);
-        return true;
-    case OPCODE_MATMUL_STATISTICS:
-        sm80::op_matmul_statistics(block, ctx);
-        return true;
-    case OPCODE_MATMUL_DX:
-        sm80::op_matmul_dx(block, ctx);
-        return true;
-    case OPCODE_MATMUL_DX_GELU:
-        sm80::op_matmul_dx_gelu(block, ctx);
-        return true;
-    case OPCODE_MATMUL_DW_ADAMW:
-        sm80::op_matmul_dw_adamw(block, ctx);
-        return true;
+        OFA_CASE(OPCODE_MATMUL, sm80::op_matmul)
+        OFA_CASE(OPCODE_MATMUL_RESIDUAL, sm80::op_matmul_residual)
+        OFA_CASE(OPCODE_MATMUL_GELU, sm80::op_matmul_gelu)
+        OFA_CASE(OPCODE_MATMUL_STATISTICS, sm80::op_matmul_statistics)
+        OFA_CASE(OPCODE_MATMUL_DX, sm80::op_matmul_dx)
+        OFA_CASE(OPCODE_MATMUL_DX_GELU, sm80::op_matmul_dx_gelu)
+        OFA_CASE(OPCODE_MATMUL_DW_ADAMW, sm80::op_matmul_dw_adamw)
+        OFA_CASES_WITHOUT_PRODUCTS
     default:
-        return run_body_without_product(block, ctx);
+        return false;
     }
 }
 

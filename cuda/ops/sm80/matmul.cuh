@@ -102,7 +102,7 @@ OFA_NOINLINE void op_matmul_statistics(Block& block, const TaskContext& ctx) {
     const int strip = block.thread() / 32 % B_STRIPS, columns = int(ctx.cols()) - strip * STRIP;
     float2* const shares = block.near<float2>(BLOCK_THREADS / 32 * Band::BYTES);  // [B_STRIPS, TILE_ROWS]
     for_each_band(block, ctx, sums, [&](const Band& band, BandSums& part) {
-        if (columns < STRIP) hide_from(columns, part);
+        round_in_place(part, columns);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const float2 share = statistics_of_row(part, half);
@@ -112,6 +112,7 @@ OFA_NOINLINE void op_matmul_statistics(Block& block, const TaskContext& ctx) {
         band.store(y, rounded(part));
     });
     block.sync();
+    const Operand& o = ctx.launch->operands[ctx.task->operands[3]];
     block.for_each(TILE_ROWS, [&](int64_t row) {
         float largest = -INFINITY, total = 0.0f;
         for (int i = 0; i < B_STRIPS; ++i) largest = fmaxf(largest, shares[i * TILE_ROWS + row].x);
@@ -119,7 +120,9 @@ OFA_NOINLINE void op_matmul_statistics(Block& block, const TaskContext& ctx) {
             const float2 share = shares[i * TILE_ROWS + row];
             total += share.y * exp2_of((share.x - largest) * LOG2_E);
         }
-        store_statistics(ctx, *ctx.task, int(ctx.row0() + row), make_float2(largest, total));
+        if (ctx.row0() + row < int64_t(o.rows))
+            store_statistics(reinterpret_cast<float*>(o.base), o, *ctx.task, int(ctx.row0() + row),
+                             make_float2(largest, total));
     });
 }
 

@@ -8,43 +8,31 @@
 #include "ops/sm90/norm.cuh"
 #include "ops/sm90/stream.cuh"
 
-namespace ofa {
-
 #define OFA_CASE(opcode, body)  \
     case opcode:                \
         body(block, ctx);       \
         return true;
 
-// False for any other task type.
-OFA_INLINE bool run_body_without_product(Block& block, const TaskContext& ctx) {
-    switch (ctx.task->opcode) {
-        OFA_CASE(OPCODE_STEP_BEGIN, op_step_begin)
-        OFA_CASE(OPCODE_PUBLISH, op_publish)
-        OFA_CASE(OPCODE_EMBED, sm90::op_embed)
-        OFA_CASE(OPCODE_NORM, sm90::op_norm)
-        OFA_CASE(OPCODE_ATTENTION, sm90::op_attention)
-        OFA_CASE(OPCODE_CROSS_ENTROPY_STATISTICS, sm90::op_cross_entropy_statistics)
-        OFA_CASE(OPCODE_CROSS_ENTROPY_LOSS_STATISTICS, sm90::op_cross_entropy_loss_statistics)
-        OFA_CASE(OPCODE_LOSS, op_loss)
-        OFA_CASE(OPCODE_NORM_BACKWARD, sm90::op_norm_backward)
-        OFA_CASE(OPCODE_ATTENTION_BACKWARD, sm90::op_attention_backward)
-        OFA_CASE(OPCODE_EMBED_ADAMW, sm90::op_embed_adamw)
-        OFA_CASE(OPCODE_ADAMW_GAIN, sm90::op_adamw_gain)
-        OFA_CASE(OPCODE_SWEEP_BEGIN, op_sweep_begin)
-        OFA_CASE(OPCODE_SWEEP_LOSS, op_sweep_loss)
-        OFA_CASE(OPCODE_STREAM_BEGIN, sm90::op_stream_begin)
-        OFA_CASE(OPCODE_STREAM_QKV, sm90::op_stream_qkv)
-        OFA_CASE(OPCODE_STREAM_ATTENTION, sm90::op_stream_attention)
-        OFA_CASE(OPCODE_STREAM_MATMUL_RESIDUAL, sm90::op_stream_matmul_residual)
-        OFA_CASE(OPCODE_STREAM_NORM_MATMUL_GELU, sm90::op_stream_norm_matmul_gelu)
-        OFA_CASE(OPCODE_STREAM_NORM_MATMUL, sm90::op_stream_norm_matmul)
-        OFA_CASE(OPCODE_SAMPLE, op_sample)
-        OFA_CASE(OPCODE_DOOM_TIC, op_doom_tic)
-    default:
-        return false;
-    }
-}
-
-#undef OFA_CASE
-
-}  // namespace ofa
+#define OFA_CASES_WITHOUT_PRODUCTS \
+    OFA_CASE(OPCODE_STEP_BEGIN, op_step_begin)                                             \
+    OFA_CASE(OPCODE_PUBLISH, op_publish)                                                   \
+    OFA_CASE(OPCODE_EMBED, sm90::op_embed)                                                 \
+    OFA_CASE(OPCODE_NORM, sm90::op_norm)                                                   \
+    OFA_CASE(OPCODE_ATTENTION, sm90::op_attention)                                         \
+    OFA_CASE(OPCODE_CROSS_ENTROPY_STATISTICS, sm90::op_cross_entropy_statistics)           \
+    OFA_CASE(OPCODE_CROSS_ENTROPY_LOSS_STATISTICS, sm90::op_cross_entropy_loss_statistics) \
+    OFA_CASE(OPCODE_LOSS, op_loss)                                                         \
+    OFA_CASE(OPCODE_NORM_BACKWARD, sm90::op_norm_backward)                                 \
+    OFA_CASE(OPCODE_ATTENTION_BACKWARD, sm90::op_attention_backward)                       \
+    OFA_CASE(OPCODE_EMBED_ADAMW, sm90::op_embed_adamw)                                     \
+    OFA_CASE(OPCODE_ADAMW_GAIN, sm90::op_adamw_gain)                                       \
+    OFA_CASE(OPCODE_SWEEP_BEGIN, op_sweep_begin)                                           \
+    OFA_CASE(OPCODE_SWEEP_LOSS, op_sweep_loss)                                             \
+    OFA_CASE(OPCODE_STREAM_BEGIN, sm90::op_stream_begin)                                   \
+    OFA_CASE(OPCODE_STREAM_QKV, sm90::op_stream_qkv)                                       \
+    OFA_CASE(OPCODE_STREAM_ATTENTION, sm90::op_stream_attention)                           \
+    OFA_CASE(OPCODE_STREAM_MATMUL_RESIDUAL, sm90::op_stream_matmul_residual)               \
+    OFA_CASE(OPCODE_STREAM_NORM_MATMUL_GELU, sm90::op_stream_norm_matmul_gelu)             \
+    OFA_CASE(OPCODE_STREAM_NORM_MATMUL, sm90::op_stream_norm_matmul)                       \
+    OFA_CASE(OPCODE_SAMPLE, op_sample)                                                     \
+    OFA_CASE(OPCODE_DOOM_TIC, op_doom_tic)

@@ -9,9 +9,12 @@ namespace ofa {
 
 // False for a task type that is no part of the sm90 program.
 OFA_FUNCTION bool run_body(Block& block, const TaskContext& ctx) {
-    if (ctx.task->opcode != OPCODE_MATMUL_DW_ADAMW) return run_body_without_product(block, ctx);
-    update_weight(block, ctx);
-    return true;
+    switch (ctx.task->opcode) {
+        OFA_CASES_WITHOUT_PRODUCTS
+        OFA_CASE(OPCODE_MATMUL_DW_ADAMW, update_weight)
+    default:
+        return false;
+    }
 }
 
 }  // namespace ofa
