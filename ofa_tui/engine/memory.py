@@ -231,20 +231,19 @@ class RunMemory:
         self["valid_windows"][:] = self._valid_windows
 
     def _fill_weights(self) -> None:
-        """Version `first_step`: the one given, or matrices normal with the preset's deviation and gains 1."""
-        config, initial = self.config, self.config.initial
-        rng = np.random.default_rng([config.seed, 0x776569])
-        for name in self.programs.parameters:
-            shape = self.programs.buffers[name].shape
-            if initial is not None:
-                first = _initial(initial.weights, name, shape)
-                self.buffer(f"{name}.m")[0] = _initial(initial.m, name, shape)
-                self.buffer(f"{name}.v")[0] = _initial(initial.v, name, shape)
-            elif shape[0] == 1:
-                first = np.ones(shape, np.float32)
-            else:
-                first = rng.standard_normal(shape, np.float32) * np.float32(config.train.init_std)
-            self._fill_copies(name, first)
+        """Version `first_step`: the one given, or one drawn from the seed."""
+        initial = self.config.initial
+        if initial is None:
+            for name, first in initial_weights(self._shapes(), self.config.train.init_std, self.config.seed):
+                self._fill_copies(name, first)
+            return
+        for name, shape in self._shapes().items():
+            self.buffer(f"{name}.m")[0] = _initial(initial.m, name, shape)
+            self.buffer(f"{name}.v")[0] = _initial(initial.v, name, shape)
+            self._fill_copies(name, _initial(initial.weights, name, shape))
+
+    def _shapes(self) -> dict[str, tuple[int, int]]:
+        return {name: self.programs.buffers[name].shape for name in self.programs.parameters}
 
     def _fill_copies(self, name: str, first: np.ndarray) -> None:
         """A parameter's rows, and what a target keeps of it beside them: the f4 master, the stream order."""
@@ -306,6 +305,17 @@ class RunMemory:
             self["queues"]["next"][ROLE_OF_PROGRAM[name]] += np.uint64(iterations * len(tasks))
             signals = tasks["signal"][tasks["signal"] != abi.NONE_U32]
             np.add.at(self["counters"][:, 0], signals, np.uint64(iterations))
+
+
+def initial_weights(shapes: Mapping[str, tuple[int, int]], deviation: float, seed: int
+                    ) -> Iterator[tuple[str, np.ndarray]]:
+    """f4 arrays by parameter: matrices normal with this deviation, gains ([1, n]) 1."""
+    rng = np.random.default_rng([seed, 0x776569])
+    for name, shape in shapes.items():
+        if shape[0] == 1:
+            yield name, np.ones(shape, np.float32)
+        else:
+            yield name, rng.standard_normal(shape, np.float32) * np.float32(deviation)
 
 
 def _snapshot_slots(bytes_of_all: int) -> int:
