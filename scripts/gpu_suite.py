@@ -30,6 +30,7 @@ from ofa_tui.data.prepare import corpus_spec, model_for, prepare
 from ofa_tui.data.tokenizers import ByteTokenizer
 from ofa_tui.doom import gpu_demos, packer, search, trace
 from ofa_tui.doom.lmp import read_demo
+from ofa_tui.engine import cuda as cuda_engine
 from ofa_tui.engine import cuda_compiler, cuda_doctor
 from ofa_tui.engine.config import DoomConfig, RunConfig
 from ofa_tui.engine.cuda import CudaEngine, open_engine
@@ -53,6 +54,8 @@ REPORT_S = 10.0
 CPU_LOSSES = "losses-of-the-cpu.json"
 HOPPER_LOSSES = "losses-of-the-cpu-sm90.json"
 HELD_OUT_WINDOWS = 8
+SANITIZER_S, FINITE_TOKENS, FINITE_FRAMES = 300.0, 20, 20
+"""Of the part `finite`."""
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -436,10 +439,13 @@ def part_model_s(options: Options) -> Result:
     model = preset("model-s").model
     found: list[bytes] = []
     notes = []
-    sizes = ((96, 28, 8), (96, 28, 8), (64, 28, 8)) if game else ((96, 28, 0), (96, 28, 0), (64, 28, 0))
+    moves = tuple(Event("set_role", "step", 20 + 10 * i, sm, (abi.SERVE if i % 2 else abi.TRAIN,))
+                  for i, sm in enumerate((5, 100, 6, 101, 7, 102, 8, 5, 6)))
+    sizes = [(train, 28, 8 if game else 0) for train in (96, 96, 64, 96)]
     figures: dict[str, Any] = {}
     for index, sms in enumerate(sizes):
-        config = hopper_config(model, BITWISE_STEPS, sms, doom=game)
+        moved = index == len(sizes) - 1
+        config = hopper_config(model, BITWISE_STEPS, sms, doom=game, events=moves if moved else ())
         began = time.monotonic()
         running = hopper_engine(options, config)
         built_s = time.monotonic() - began
@@ -456,7 +462,8 @@ def part_model_s(options: Options) -> Result:
         busy = [s for s in snapshots if s.state == "running"]
         served, frames = (float(np.median([getattr(s, name) for s in busy[len(busy) // 2:]])) if busy else 0.0
                           for name in ("served_per_s", "frames_per_s"))
-        notes.append(f"{sms}: {ms:.2f} ms a step, {served:.0f} tokens/s, {frames:.1f} frames/s, losses "
+        applied = f" with {sum(len(s.applied) for s in snapshots)} moves" if moved else ""
+        notes.append(f"{sms}{applied}: {ms:.2f} ms a step, {served:.0f} tokens/s, {frames:.1f} frames/s, losses "
                      f"{losses[0]:.3f} to {losses[-1]:.3f}, finite {bool(np.isfinite(losses).all())}")
         print(notes[-1], f"built in {built_s:.1f} s", snapshots[-1].device, flush=True)
         figures[f"{index} {sms}"] = {"ms": ms, "served_per_s": served, "frames_per_s": frames,
@@ -525,6 +532,53 @@ def part_launches(options: Options) -> Result:
             "line": ", ".join(f"{name} {count}" for name, count in kinds.items()), "counts": kinds}
 
 
+def part_finite(options: Options) -> Result:
+    """A few steps, tokens and frames of both kernels, for a tool that makes everything slow."""
+    cuda_engine.START_TIMEOUT_S = cuda_engine.SILENT_S = cuda_engine.LEAVE_S = SANITIZER_S
+    game = doom_config()
+    configs = {
+        "host": tiny(2, (8, 3, 1 if game else 0), doom=game, deadline_s=SANITIZER_S),
+        "sm90": hopper_config(SMALL, 3, (8, 3, 1 if game else 0), doom=game, deadline_s=SANITIZER_S),
+    }
+    notes, finite = [], True
+    for target, config in configs.items():
+        running = engine(options, config) if target == "host" else hopper_engine(options, config)
+        running.start()
+        try:
+            snapshots = follow(running, lambda s: s.state == "finished" and s.tokens_served >= FINITE_TOKENS,
+                               SANITIZER_S)
+            if game:
+                snapshots += follow(running, lambda s: any(f.number >= FINITE_FRAMES for f in s.frames), SANITIZER_S)
+        finally:
+            running.stop()
+        losses = losses_of([*snapshots, running.poll()])
+        finite = finite and len(losses) == config.train.steps and bool(np.isfinite(losses).all())
+        notes.append(f"{target}: {len(losses)} steps, {snapshots[-1].tokens_served} tokens, "
+                     f"{sum(len(s.frames) for s in snapshots)} frames seen in {snapshots[-1].seconds:.0f} s")
+        print(notes[-1], losses, flush=True)
+        running.close()
+    return {"ok": finite, "line": "; ".join(notes)}
+
+
+def _sanitized(options: Options, tool: str) -> Result:
+    """The part `finite` under a tool of compute-sanitizer."""
+    command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9"]
+    command += [sys.executable, __file__, "--run", "finite", "--out", str(options.out), *_file_arguments(options)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    print(done.stdout[-8000:], done.stderr[-2000:], sep="\n", flush=True)
+    summary = [line for line in done.stdout.splitlines() if "SUMMARY" in line or "not supported" in line]
+    said = json.loads((options.out / "finite.json").read_text())["line"] if done.returncode == 0 else ""
+    return {"ok": done.returncode == 0 and bool(summary), "line": f"{'; '.join(summary)} {said}".strip()}
+
+
+def part_memcheck(options: Options) -> Result:
+    return _sanitized(options, "memcheck")
+
+
+def part_synccheck(options: Options) -> Result:
+    return _sanitized(options, "synccheck")
+
+
 PARTS: dict[str, tuple[Callable[[Options], Result], int]] = {
     "doctor": (part_doctor, 60),
     "reference": (part_reference, 480),
@@ -544,11 +598,19 @@ PARTS: dict[str, tuple[Callable[[Options], Result], int]] = {
     "hopper": (part_hopper, 150),
     "model_s": (part_model_s, 300),
     "launches": (part_launches, 180),
+    "finite": (part_finite, 120),
+    "memcheck": (part_memcheck, 400),
+    "synccheck": (part_synccheck, 400),
 }
 """Name → (function, seconds it may take)."""
 
 
 # --- the table ----------------------------------------------------------------------------------------------------
+
+
+def _file_arguments(options: Options) -> list[str]:
+    files = {"--cubin": options.cubin, "--sm90-cubin": options.sm90_cubin, "--demos-cubin": options.demos_cubin}
+    return [part for flag, value in files.items() if value for part in (flag, str(value))]
 
 
 def _run_part(name: str, options: Options) -> int:
@@ -568,9 +630,7 @@ def _spawn(name: str, options: Options) -> Result:
     path = options.out / f"{name}.json"
     path.unlink(missing_ok=True)
     command = [sys.executable, __file__, "--run", name, "--out", str(options.out), "--golden", str(options.golden)]
-    for flag, value in (("--cubin", options.cubin), ("--sm90-cubin", options.sm90_cubin),
-                        ("--demos-cubin", options.demos_cubin)):
-        command += [flag, str(value)] if value else []
+    command += _file_arguments(options)
     began = time.monotonic()
     limit = PARTS[name][1]
     with (options.out / f"{name}.log").open("wb") as log:
