@@ -108,6 +108,9 @@ class _CompileProgress:
         except BaseException:
             self._given_up = True
             raise
+        finally:
+            if self._progress is not None:
+                self._progress.end()
 
     def __call__(self, seconds: float) -> None:
         if self._given_up:
@@ -127,8 +130,8 @@ def _check_backend(backend: str) -> None:
 
 def _prepare(settings: Settings) -> Prepared:
     spec = corpus_spec(settings.preset, settings.data, settings.valid, settings.tokenizer, settings.steps)
-    progress = Progress("preparing the text")
-    prepared = prepare(spec, progress)
+    with Progress("preparing the text") as progress:
+        prepared = prepare(spec, progress)
     if prepared.source == "stories" and settings.preset.text_hint:
         progress.message(settings.preset.text_hint)
     return prepared

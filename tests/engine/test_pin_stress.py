@@ -33,8 +33,8 @@ CHANGES = {
 }  # fmt: skip
 
 
-def run(work: Path, sanitizer: str, steps: int, change: tuple[str, str, str] | None = None) -> tuple[str, str]:
-    """What the driver printed on stdout and stderr, compiled with `change` (file, text, replacement) to the sources."""
+def build(work: Path, sanitizer: str, change: tuple[str, str, str] | None = None) -> Path:
+    """The driver, compiled with `change` (file, text, replacement) to the sources."""
     sources = work / "cuda"
     shutil.copytree(locations.cuda_sources(), sources)
     abi_header.write_headers(work / "generated")
@@ -46,6 +46,11 @@ def run(work: Path, sanitizer: str, steps: int, change: tuple[str, str, str] | N
     flags = ["-std=c++20", "-O2", "-pthread", f"-I{sources}", f"-I{work / 'generated'}"]
     flags += [f"-fsanitize={sanitizer}"] if sanitizer else []
     subprocess.run([*find_compiler().command, *flags, DRIVER, "-o", program], check=True, capture_output=True)
+    return program
+
+
+def run(program: Path, steps: int) -> tuple[str, str]:
+    """What the driver printed on stdout and stderr."""
     done = subprocess.run([program, str(FIRST_STEP), str(steps)], capture_output=True, text=True, timeout=120)
     if "unexpected memory mapping" in done.stderr:
         pytest.skip("this system's address layout is not one that the thread sanitizer supports")
@@ -55,17 +60,23 @@ def run(work: Path, sanitizer: str, steps: int, change: tuple[str, str, str] | N
 
 @pytest.mark.parametrize(("sanitizer", "steps"), [("", 300_000), ("thread", 20_000)])
 def test_no_pinned_version_is_overwritten(tmp_path, sanitizer, steps):
-    printed, report = run(tmp_path, sanitizer, steps)
-    assert printed.startswith(f"steps {steps} ") and " wrong 0 " in printed, printed
-    assert int(printed.split()[3]) > 1000, "the two threads hardly met"
-    assert not report, report[:3000]
+    program, met = build(tmp_path, sanitizer), 0
+    for _ in range(TRIES):
+        printed, report = run(program, steps)
+        assert printed.startswith(f"steps {steps} ") and " wrong 0 " in printed, printed
+        assert not report, report[:3000]
+        met += int(printed.split()[3])
+        if met > 1000:
+            return
+    pytest.fail("the two threads hardly met")
 
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_weaker_protocol_is_caught(tmp_path, name):
     sanitizer, *change = CHANGES[name]
+    program = build(tmp_path, sanitizer, tuple(change))
     for _ in range(TRIES):
-        printed, report = run(tmp_path, sanitizer, 20_000 if sanitizer else 2_000_000, tuple(change))
+        printed, report = run(program, 20_000 if sanitizer else 2_000_000)
         if " wrong 0 " not in printed or RACE in report:
             return
     pytest.fail(f"not caught in {TRIES} runs; the last: {printed}")
