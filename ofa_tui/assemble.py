@@ -149,6 +149,9 @@ class _CompileProgress:
         except BaseException:
             self._given_up = True
             raise
+        finally:
+            if self._progress is not None:
+                self._progress.end()
 
     def __call__(self, seconds: float) -> None:
         if self._given_up:
@@ -202,8 +205,8 @@ def _compile(backend: Backend, target: str, on_compile: _CompileProgress) -> Ker
 
 def _prepare(settings: Settings) -> Prepared:
     spec = corpus_spec(settings.preset, settings.data, settings.valid, settings.tokenizer, settings.steps)
-    progress = Progress("preparing the text")
-    prepared = prepare(spec, progress)
+    with Progress("preparing the text") as progress:
+        prepared = prepare(spec, progress)
     if prepared.source == "stories" and settings.preset.text_hint:
         progress.message(settings.preset.text_hint)
     return prepared

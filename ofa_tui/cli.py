@@ -62,7 +62,10 @@ def _run(args: argparse.Namespace) -> int:
         raise OfaError(f"--frame-every {args.frame_every:g} cannot be; choose 0.1 seconds or more")
     if args.record is not None:
         from ofa_tui.commands.record import record_run
+        from ofa_tui.tui.theme import check_theme
 
+        if args.theme is not None:
+            check_theme(args.theme)
         return record_run(chosen, args.record, frame_every_s=args.frame_every, doom_demo=args.doom_demo)
     if args.doom_demo is not None:
         raise OfaError("--doom-demo needs --record DIR: a demo is written while a run is recorded")

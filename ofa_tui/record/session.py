@@ -70,9 +70,11 @@ def record(
         finally:
             engine.stop()
             # After a first failure the summary is written if that is still possible; the failure is what counts.
-            with contextlib.suppress(OfaError) if message else contextlib.nullcontext():
-                writer.finish(exit_reason, message)
-            progress.close(_closing_note(summarise(writer.tally, exit_reason)))
+            try:
+                with contextlib.suppress(OfaError) if message else contextlib.nullcontext():
+                    writer.finish(exit_reason, message)
+            finally:
+                progress.close(_closing_note(summarise(writer.tally, exit_reason)))
     return 128 + caught[0] if caught and exit_reason != "finished" else 0
 
 

@@ -46,7 +46,7 @@ FAMILIES = {
 
 
 _LIVE = ("live",)
-_GAME = ("doom", "live")
+_GAME = ("live", "doom")
 
 ACTIONS: tuple[Action, ...] = (
     # Most important first: this is the footer's order.
@@ -68,8 +68,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("gamma", ("g",), "brighter Doom picture, in steps", "view", "gamma", needs=("doom",)),
     Action("screenshot", ("x",), "screenshot as PNG", "program", "shot"),
     Action("save_demo", ("d",), "save the game so far as a demo (.lmp)", "Doom", "demo", needs=_GAME),
-    Action("next_game", ("n",), "show the next game", "Doom", "next game", needs=("games",)),
-    Action("wall", ("w",), "show all games at once, and one again", "Doom", "wall", needs=("games",)),
+    Action("next_game", ("n",), "show the next game", "Doom", "next game", needs=("doom", "games")),
+    Action("wall", ("w",), "show all games at once, and one again", "Doom", "wall", needs=("doom", "games")),
     Action("theme", ("t",), "next theme", "view", "theme"),
     Action("serve_to_train", ("]",), "move one SM from serve back to train", "run", needs=_LIVE, family="serve"),
     Action("train_to_doom", ("{",), "move one SM from train to Doom", "run", needs=_GAME, family="doom"),

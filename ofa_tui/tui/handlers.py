@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,11 +21,20 @@ from ofa_tui.tui.layout import SizeClass
 from ofa_tui.tui.options import short_path
 from ofa_tui.tui.panes import sms
 from ofa_tui.tui.picture import GAMMAS, HALF_BLOCK_COLUMNS
-from ofa_tui.tui.screenshot import save_png, save_svg
+from ofa_tui.tui.screenshot import encode_png, screen_grid
 from ofa_tui.tui.theme import for_depth
 
 if TYPE_CHECKING:
     from ofa_tui.tui.app import OfaApp
+
+
+LACKS = {
+    "live": "a replay goes the way the run went; only a live run can be steered",
+    "doom": "",
+    "games": "this is the only game; --dooms N runs several",
+    "recorder": "only a live run can be recorded",
+}
+"""What is said where a run has not what an action needs (Action.needs); of Doom the run itself knows why."""
 
 
 def feed_recorder(app: OfaApp, snapshot: Snapshot) -> None:
@@ -49,10 +61,10 @@ class Handlers(DoomHandlers):
     def perform(self, name: str) -> None:
         """Does the action called `name`, if this run has it."""
         action = next(action for action in self._app.actions if action.name == name)
-        if self._app.available(action):
+        if missing := self._app.missing(action):
+            self._app.say(LACKS[missing] or self._app.engine.info.doom_missing)
+        else:
             getattr(self, f"do_{name}")()
-        elif "live" in action.needs and self._app.model.replay:
-            self._app.say("a replay goes the way the run went; only a live run can be steered")
 
     # --- run ------------------------------------------------------------------------------------------------
 
@@ -250,20 +262,35 @@ class Handlers(DoomHandlers):
 
     # --- program --------------------------------------------------------------------------------------------
 
-    def _save(self, save: Callable[[OfaApp], Path]) -> None:
-        app = self._app
-        try:
-            path = save(app)
-            app.saved.append(path)
-            app.say(f"saved {short_path(path)}")
-        except OSError as error:
-            app.say(f"cannot save a screenshot in {app.options.screenshots}: {error.strerror}", error=True)
-
     def do_screenshot(self) -> None:
-        self._save(save_png)
+        self._save(".png", partial(encode_png, screen_grid(self._app)))
 
     def do_screenshot_svg(self) -> None:
-        self._save(save_svg)
+        text = self._app.export_screenshot(title="ofa-tui", simplify=True)
+        self._save(".svg", text.encode)
+
+    def _save(self, suffix: str, encode: Callable[[], bytes]) -> None:
+        """Encodes and writes a screenshot in a thread: that takes longer than a frame may."""
+        app = self._app
+        path = app.options.screenshots / f"ofa-tui-{time.strftime('%Y-%m-%d-%H%M%S')}{suffix}"
+        # Named at once, for a person who quits at once: the thread ends before the program does.
+        app.saved.append(path)
+        app.run_worker(self._finish_saving(path, encode))
+
+    async def _finish_saving(self, path: Path, encode: Callable[[], bytes]) -> None:
+        app = self._app
+
+        def work() -> None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(encode())
+
+        try:
+            await asyncio.to_thread(work)
+        except OSError as error:
+            app.saved.remove(path)
+            app.say(f"cannot save a screenshot in {path.parent}: {error.strerror}", error=True)
+        else:
+            app.say(f"saved {short_path(path)}")
 
     def do_help(self) -> None:
         app = self._app

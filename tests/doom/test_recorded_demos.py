@@ -8,28 +8,21 @@ import numpy as np
 import pytest
 
 from ofa_tui.cli import main
-from ofa_tui.doom import library, packer, search, trace
+from ofa_tui.doom import library, trace
 from ofa_tui.doom.lmp import Demo
 from ofa_tui.doom.players import BEHAVIOURS
-from ofa_tui.doom.wad import WadError
+from tests.wads import freedoom
 
 LENGTHS = (700, pytest.param(3500, marks=pytest.mark.slow))
-PLACES = {"freedoom1.wad": ("E1M2", "E2M1", "E3M3"), "freedoom2.wad": ("MAP02", "MAP11", "MAP15")}
+PLACES = {"freedoom1": ("E1M2", "E2M1", "E3M3"), "freedoom2": ("MAP02", "MAP11", "MAP15")}
 SCRIPTED = [name for name in BEHAVIOURS if name != "manual"]
-
-
-def wad_for(name: str) -> packer.PackedWad:
-    try:
-        return packer.load(search.choose(search.search(name)))
-    except WadError as error:
-        pytest.skip(str(error))
 
 
 @pytest.mark.parametrize("tics", LENGTHS)
 @pytest.mark.parametrize(("number", "behaviour"), list(enumerate(SCRIPTED)))
 def test_replays_to_the_identical_trace(number: int, behaviour: str, tics: int, tmp_path: Path) -> None:
     name = list(PLACES)[number % 2]
-    wad = wad_for(name)
+    wad = freedoom(name)
     episode, map_ = wad.episode_and_map(PLACES[name][number // 2 % 3])
     start = {"episode": episode, "map": map_, "skill": number % 5}
     game = library.TracedGame(wad.blob, behaviour=BEHAVIOURS.index(behaviour), seed=number, **start)
@@ -48,7 +41,7 @@ def test_replays_to_the_identical_trace(number: int, behaviour: str, tics: int, 
 
 def test_a_game_after_a_game_replays_like_the_first() -> None:
     """Behind the last level a new game begins in the same state struct: nothing of the old one may be left in it."""
-    wad = wad_for("freedoom2.wad")
+    wad = freedoom("freedoom2")
     start = {"episode": 1, "map": 1, "skill": 2}
     fresh, used = library.Game(wad.blob), library.Game(wad.blob)
     fresh.start(**start, seed=1)

@@ -39,10 +39,15 @@ def run(program: Path, steps: int) -> tuple[str, str]:
 
 @pytest.mark.parametrize(("sanitizer", "steps"), [("", 300_000), ("thread", 20_000)])
 def test_no_pinned_version_is_overwritten(tmp_path, sanitizer, steps):
-    printed, report = run(drivers.build(DRIVER, tmp_path, sanitizer), steps)
-    assert printed.startswith(f"steps {steps} ") and " wrong 0 " in printed, printed
-    assert int(printed.split()[3]) > 1000, "the two threads hardly met"
-    assert not report, report[:3000]
+    program, met = drivers.build(DRIVER, tmp_path, sanitizer), 0
+    for _ in range(TRIES):
+        printed, report = run(program, steps)
+        assert printed.startswith(f"steps {steps} ") and " wrong 0 " in printed, printed
+        assert not report, report[:3000]
+        met += int(printed.split()[3])
+        if met > 1000:
+            return
+    pytest.fail("the two threads hardly met")
 
 
 @pytest.mark.parametrize("name", CHANGES)

@@ -20,7 +20,6 @@ PAST = 2**32
 def test_a_whole_run_is_clean(kernel, tmp_path, sanitizer):
     """Steps, tokens and tics pass 2^32 on the way."""
     doom = a_game(games=2)
-    sms = (3, 2, 2) if doom else (3, 2, 0)
     step, token, tic = PAST - 3, PAST - 5, PAST - 2
     events = (
         Event("set_role", "step", step + 1, 3, (abi.TRAIN,)),
@@ -32,7 +31,7 @@ def test_a_whole_run_is_clean(kernel, tmp_path, sanitizer):
         Event("rewind", "tic", tic + 5, 0, (-1,)),
     )
     begin = {"steps": step + 6, "first_step": step, "first_token": token, "first_story": PAST - 1, "first_tic": tic}
-    run = config(sms=sms, doom=doom, events=events, jitter_seed=4, deadline_s=300, tics_per_s=0, **begin)
+    run = config(sms=(3, 2, 2), doom=doom, events=events, jitter_seed=4, deadline_s=300, tics_per_s=0, **begin)
     program = compiler.build(sanitizer=sanitizer)
     image = tmp_path / "image"
     engine(kernel, run).memory.arena.save_image(image, "launch")

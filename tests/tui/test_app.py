@@ -202,6 +202,8 @@ async def test_themes_and_help_and_palette() -> None:
         await run.press("question_mark")
         help_text = run.text()
         assert "move one SM from train to serve" in help_text and "take the controls" in help_text
+        explained = [line for line in help_text.splitlines() if "the scripted player explores" in line]
+        assert "c  the scripted player" in explained[0], "keys and what they do stand apart"
         await run.press("escape", "colon")
         assert len(run.app.screen_stack) == 2
         await run.press("escape")
@@ -212,6 +214,7 @@ async def test_screenshots(tmp_path: Path) -> None:
     async with session(80, 24, options=UiOptions(depth=Depth.TRUECOLOR, screenshots=tmp_path / "shots")) as run:
         await run.press("x")
         run.app.do.perform("screenshot_svg")
+        await run.app.workers.wait_for_complete()
         (png,), (svg,) = (tmp_path / "shots").glob("*.png"), (tmp_path / "shots").glob("*.svg")
         assert all(re.fullmatch(r"ofa-tui-\d{4}-\d\d-\d\d-\d{6}", path.stem) for path in (png, svg))
         assert closing_line(run.app.model, run.app.saved).endswith(f" · saved {png}, {svg}")
@@ -223,7 +226,8 @@ async def test_an_unwritable_screenshot_folder_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     async with session(options=UiOptions(depth=Depth.TRUECOLOR, screenshots=tmp_path / "file")) as run:
         await run.press("x")
-        assert "cannot save" in run.text("footer")
+        await run.app.workers.wait_for_complete()
+        assert "cannot save" in run.text("footer") and not run.app.saved
 
 
 class Tape:
