@@ -29,10 +29,10 @@ constexpr int LANES = 4, PANEL_VECTORS = 2, BLOCK_ROWS = 6;  // 16 registers
 constexpr int PANEL = LANES * PANEL_VECTORS;
 constexpr int CACHE_LINE = 16;  // floats
 
-// The sums of MAX_ROWS x MAX_COLUMNS outputs are kept while k advances in steps of MAX_DEPTH: a packed panel
-// of that depth fits the L1 cache; the sums, and the rows of x, fit the L2 cache.
-constexpr int TRANSPOSED_DEPTH = 128;
-constexpr int MAX_DEPTH = 256, MAX_ROWS = 256, MAX_COLUMNS = 256;
+// The sums of MAX_ROWS x MAX_COLUMNS outputs are kept, in the L2 cache, while k advances in steps of MAX_DEPTH. Where x is
+// packed too, the steps are of TRANSPOSED_DEPTH, so that a panel, its successor and the columns of x share the L1 cache.
+constexpr int TRANSPOSED_DEPTH = 64;
+constexpr int MAX_DEPTH = 512, MAX_ROWS = 256, MAX_COLUMNS = 256;
 constexpr int PACKED_PITCH = MAX_ROWS + 16;  // a power of two would map every k to the same few sets of the cache
 
 // Floats from one row to the next up to which columns are read where they lie.
@@ -153,8 +153,11 @@ struct Copy {
 // [depth, R] where TRANSPOSE_X.
 template <int R, bool TRANSPOSE_X>
 OFA_NOINLINE void multiply_block(int depth, Source x, Source panel, float* sums, bool first, Ahead& ahead, Copy copy) {
+    // Every loop over c is unrolled: one that is not keeps it in memory between the loops over k.
     Vector c[R][PANEL_VECTORS];
+#pragma GCC unroll 16
     for (int i = 0; i < R; ++i)
+#pragma GCC unroll 4
         for (int v = 0; v < PANEL_VECTORS; ++v) c[i][v] = first ? Vector{} : load(sums + i * PANEL + v * LANES);
     const auto add_products = [&]() __attribute__((always_inline)) {
         Vector b[PANEL_VECTORS];
@@ -188,7 +191,9 @@ OFA_NOINLINE void multiply_block(int depth, Source x, Source panel, float* sums,
         copy.copy_row();
     }
     for (; k < depth; ++k) add_products();
+#pragma GCC unroll 16
     for (int i = 0; i < R; ++i)
+#pragma GCC unroll 4
         for (int v = 0; v < PANEL_VECTORS; ++v) store(sums + i * PANEL + v * LANES, c[i][v]);
 }
 
