@@ -57,10 +57,14 @@ class Identity:
         train = dataclasses.asdict(config.train)
         del train["steps"]
         return Identity(
-            config.preset, _describe_tokenizer(config.tokenizer), dataclasses.asdict(config.model), train,
-            _describe_tokens(config.train_tokens), _describe_tokens(config.valid_tokens), config.seed,
+            config.preset, describe_tokenizer(config.tokenizer), dataclasses.asdict(config.model), train,
+            describe_tokens(config.train_tokens), describe_tokens(config.valid_tokens), config.seed,
             f"{target} ({STORAGE_NAMES[storage]})",
         )
+
+    def check_preset(self, path: Path, ours: str) -> None:
+        """`check` of what is known before a text is read."""
+        self.check(path, dataclasses.replace(self, preset=ours))
 
     def check(self, path: Path, ours: Identity) -> None:
         """Raises OfaError with both sides of the first difference between this, of the file at `path`, and `ours`."""
@@ -87,12 +91,12 @@ def _brief(one: Any, other: Any) -> str:
     return ", ".join(f"{name} {value}" for name, value in one.items() if other.get(name) != value)
 
 
-def _describe_tokens(tokens: np.ndarray) -> str:
+def describe_tokens(tokens: np.ndarray) -> str:
     digest = hashlib.sha256(np.ascontiguousarray(tokens, np.int32).data).hexdigest()
     return f"of {len(tokens):,} tokens (sha256 {digest[:16]})"
 
 
-def _describe_tokenizer(tokenizer: Tokenizer) -> str:
+def describe_tokenizer(tokenizer: Tokenizer) -> str:
     digest = hashlib.sha256(_tokenizer_json(tokenizer)).hexdigest()
     return f"{tokenizer.name} of {tokenizer.size:,} ids (sha256 {digest[:16]})"
 
@@ -220,6 +224,30 @@ class Checkpoint:
             return RunState(self.step, bool(position["sweep_due"]), train, serving)
         except (KeyError, TypeError, ValueError):
             raise OfaError(f"{self.path} does not say where the run stood; take another checkpoint") from None
+
+
+def going_on(config: RunConfig, checkpoint: Checkpoint, target: str, storage: str, *, resample: bool) -> RunConfig:
+    """The run `config` from where the checkpoint left it. `resample`: with config's sampling, not the checkpoint's.
+
+    Its events are those that are still to come. Raises OfaError for another run's checkpoint, and for one at the end.
+    """
+    checkpoint.identity.check(checkpoint.path, Identity.of(config, target, storage))
+    if checkpoint.step >= config.train.steps:
+        raise OfaError(f"{checkpoint.path} has all {checkpoint.step} of {config.train.steps} steps done; train on with "
+                       "--steps, or measure it with ofa-tui eval")
+    state = checkpoint.state()
+    clocks = {"step": state.step, "token": state.serving.token, "tic": 0}
+    return dataclasses.replace(
+        config,
+        initial=state.train,
+        first_step=state.step,
+        sweep_due=state.sweep_due,
+        serving=state.serving,
+        first_token=state.serving.token,
+        first_story=state.serving.story,
+        sampling=config.sampling if resample else state.serving.sampling,
+        events=tuple(event for event in config.events if event.when >= clocks[event.clock]),
+    )
 
 
 def initial_weights(path: Path, model: ModelConfig) -> dict[str, np.ndarray]:

@@ -121,8 +121,9 @@ class Saved:
         """For people."""
         if self.error:
             return self.error
-        return (f"checkpoint of step {self.step} in {self.path} ({self.bytes / 1e6:,.1f} MB; training stood still for "
-                f"{self.held_ms:.1f} ms, written in {self.write_s:.2f} s)")
+        held = f", training stood still for {self.held_ms:.1f} ms" if self.held_ms else ""
+        return (f"checkpoint of step {self.step}: {self.path}, {self.bytes / 1e6:,.1f} MB, written in "
+                f"{self.write_s:.2f} s{held}")
 
 
 @dataclass(frozen=True)

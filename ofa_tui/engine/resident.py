@@ -160,6 +160,11 @@ class ResidentEngine(ABC):
         """
         return self._copier.capture(step, wanted)
 
+    @property
+    def can_copy_state(self) -> bool:
+        """Whether `capture` may be called."""
+        return self._config.copies_state
+
     def settled_state(self) -> RunState:
         """The state before `start`, or after `stop`. Raises OfaError where the run ended inside a step."""
         self._settled_version()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from textual.widgets import Input
 
 from ofa_tui import abi, locations
-from ofa_tui.engine.protocol import Event, Snapshot
+from ofa_tui.engine.protocol import Event, Saved, Snapshot
 from ofa_tui.errors import OfaError
 from ofa_tui.tui.dialogs import HelpScreen, QuitScreen, RoleScreen
 from ofa_tui.tui.doom_handlers import DoomHandlers
@@ -23,6 +23,14 @@ from ofa_tui.tui.theme import for_depth
 
 if TYPE_CHECKING:
     from ofa_tui.tui.app import OfaApp
+
+
+def say_saved(app: OfaApp, saved: Saved) -> None:
+    if saved.error:
+        app.say(saved.error, error=True)
+        return
+    app.saved.append(Path(saved.path))
+    app.say(f"checkpoint of step {saved.step:,} in {short_path(Path(saved.path).parent)}")
 
 
 def feed_recorder(app: OfaApp, snapshot: Snapshot) -> None:
@@ -124,6 +132,11 @@ class Handlers(DoomHandlers):
             except (OfaError, OSError) as error:
                 app.say(f"cannot record: {error}", error=True)
         app.paint("header")
+
+    def do_checkpoint(self) -> None:
+        assert self._app.options.checkpoint is not None  # else the action is not available
+        self._app.options.checkpoint()
+        self._app.say("a checkpoint is written after this step")
 
     # --- panes ----------------------------------------------------------------------------------------------
 
