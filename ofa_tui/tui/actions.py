@@ -25,7 +25,8 @@ class Action:
     footer_keys: str = ""
     """How the footer shows the keys of a family (`1-5`, `[ ]`); empty: the first key."""
     needs: tuple[str, ...] = ()
-    """Of "doom", "games" (more than one), "recorder", "live" (a run, not a replay): hidden where one is missing."""
+    """Of "doom", "games" (more than one), "recorder", "checkpoints", "live" (a run, not a replay): hidden where one is
+    missing."""
     palette: bool = True
     family: str = ""
     """Actions of one family share a line of the help screen."""
@@ -93,6 +94,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("down", ("down",), "SM pane: the SM below · loss: zoom out", "panes", palette=False, family="arrows"),
     Action("choose", ("enter",), "SM pane: give the selected SM a role", "panes", needs=_LIVE, palette=False),
     Action("back", ("escape",), "leave the zoom, the selection, the loss window", "panes", palette=False),
+    Action("checkpoint", ("k",), "write a checkpoint after this step", "run", needs=("checkpoints",)),
     Action("blocks", (), "Doom picture in half blocks or in quarter blocks", "view", needs=("doom",)),
     Action("screenshot_svg", (), "screenshot as SVG", "program"),
     Action("palette", (":",), "command palette", "program", palette=False),

@@ -132,6 +132,7 @@ class OfaApp(App[int], inherit_bindings=False):
             "doom": bool(self.engine.info.games),
             "games": self.engine.info.games > 1,
             "recorder": self.options.recorder is not None,
+            "checkpoints": self.options.checkpoint is not None,
             "live": not self.model.replay,
         }
         return next((need for need in action.needs if not offered[need]), "")
@@ -253,6 +254,8 @@ class OfaApp(App[int], inherit_bindings=False):
             return
         self.model.absorb(snapshot)
         self.games.absorb(snapshot)
+        for saved in snapshot.saved:
+            handlers.say_saved(self, saved)
         if self.recorder is not None:
             handlers.feed_recorder(self, snapshot)
         if snapshot.state == "aborted" and self.failure is None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from textual.widgets import Input
 
 from ofa_tui import abi, locations
-from ofa_tui.engine.protocol import Event, Snapshot
+from ofa_tui.engine.protocol import Event, Saved, Snapshot
 from ofa_tui.errors import OfaError
 from ofa_tui.tui.dialogs import HelpScreen, QuitScreen, RoleScreen
 from ofa_tui.tui.doom_handlers import DoomHandlers
@@ -35,6 +35,14 @@ LACKS = {
     "recorder": "only a live run can be recorded",
 }
 """What is said where a run has not what an action needs (Action.needs); of Doom the run itself knows why."""
+
+
+def say_saved(app: OfaApp, saved: Saved) -> None:
+    if saved.error:
+        app.say(saved.error, error=True)
+        return
+    app.saved.append(Path(saved.path))
+    app.say(f"checkpoint of step {saved.step:,} in {short_path(Path(saved.path).parent)}")
 
 
 def feed_recorder(app: OfaApp, snapshot: Snapshot) -> None:
@@ -136,6 +144,11 @@ class Handlers(DoomHandlers):
             except (OfaError, OSError) as error:
                 app.say(f"cannot record: {error}", error=True)
         app.paint("header")
+
+    def do_checkpoint(self) -> None:
+        assert self._app.options.checkpoint is not None  # else the action is not available
+        self._app.options.checkpoint()
+        self._app.say("a checkpoint is written after this step")
 
     # --- panes ----------------------------------------------------------------------------------------------
 
