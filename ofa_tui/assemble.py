@@ -266,10 +266,10 @@ def _doom(settings: Settings, required: bool) -> tuple[tuple[DoomConfig, PackedW
     path = _find_wad(settings, required)
     if path is None:
         return None, wad_search.search(None).missing()
-    started = time.monotonic()
+    started, progress = time.monotonic(), Progress("packing the WAD")
     wad = load_wad(path)
     if time.monotonic() - started > 1:
-        Progress("packing the WAD").close(path.name)
+        progress.close(path.name)
     episode, number = wad.episode_and_map(settings.map or wad.maps[0])
     return (
         DoomConfig(

@@ -1,7 +1,9 @@
-"""What a scripted player does is a demo: it replays to the identical trace, whatever draws it."""
+"""What a player does is a demo: it replays to the identical trace, whatever draws it."""
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,20 +15,32 @@ from ofa_tui.doom.lmp import Demo
 from ofa_tui.doom.players import BEHAVIOURS
 from tests.wads import freedoom
 
-LENGTHS = (700, pytest.param(3500, marks=pytest.mark.slow))
+LENGTHS = (350, pytest.param(3500, marks=pytest.mark.slow))
 PLACES = {"freedoom1": ("E1M2", "E2M1", "E3M3"), "freedoom2": ("MAP02", "MAP11", "MAP15")}
-SCRIPTED = [name for name in BEHAVIOURS if name != "manual"]
+LONGEST_HOLD = 40
+"""Tics that a person holds a key."""
+
+
+def played(game: library.TracedGame, behaviour: str, tics: int) -> Iterator[tuple[np.ndarray, ...]]:
+    """Stretches of the game, as `play_scripted` gives them; where a person plays, the keys change between them."""
+    rng = random.Random(tics)
+    while tics:
+        stretch = min(tics, rng.randint(1, LONGEST_HOLD)) if behaviour == "manual" else tics
+        game.set_keys(rng.choice((50, 50, 25, -25)), rng.choice((0, 24, -40)), rng.choice((0, 640, -1280)) & ~255,
+                      rng.choice((0, 1, 2)))
+        yield game.play_scripted(stretch)
+        tics -= stretch
 
 
 @pytest.mark.parametrize("tics", LENGTHS)
-@pytest.mark.parametrize(("number", "behaviour"), list(enumerate(SCRIPTED)))
+@pytest.mark.parametrize(("number", "behaviour"), list(enumerate(BEHAVIOURS)))
 def test_replays_to_the_identical_trace(number: int, behaviour: str, tics: int, tmp_path: Path) -> None:
     name = list(PLACES)[number % 2]
     wad = freedoom(name)
     episode, map_ = wad.episode_and_map(PLACES[name][number // 2 % 3])
     start = {"episode": episode, "map": map_, "skill": number % 5}
     game = library.TracedGame(wad.blob, behaviour=BEHAVIOURS.index(behaviour), seed=number, **start)
-    commands, rows, loads = game.play_scripted(tics)
+    commands, rows, loads = map(np.concatenate, zip(*played(game, behaviour, tics), strict=True))
     demo = Demo(commands, **start)
     recorded = trace.trace_of(demo, trace.Played(rows, loads, {}), wad.sha256)
     file = tmp_path / "run.lmp"

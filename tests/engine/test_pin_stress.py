@@ -8,8 +8,7 @@ on x86 once in a million tokens, too seldom for a test: the model alone covers t
 from pathlib import Path
 
 import pytest
-
-from tests.engine import drivers
+from stress import build, run
 
 DRIVER = Path(__file__).with_name("pin_stress.cc")
 FIRST_STEP = 2**32 - 1000
@@ -30,18 +29,17 @@ CHANGES = {
 }  # fmt: skip
 
 
-def run(program: Path, steps: int) -> tuple[str, str]:
-    """What the driver printed on stdout and stderr."""
-    printed, report = drivers.run(program, FIRST_STEP, steps)
+def drive(program: Path, steps: int) -> tuple[str, str]:
+    printed, report = run(program, FIRST_STEP, steps)
     assert printed.startswith("steps ") and printed.endswith(" abort 0\n"), printed + report
     return printed, report
 
 
 @pytest.mark.parametrize(("sanitizer", "steps"), [("", 300_000), ("thread", 20_000)])
 def test_no_pinned_version_is_overwritten(tmp_path, sanitizer, steps):
-    program, met = drivers.build(DRIVER, tmp_path, sanitizer), 0
+    program, met = build(DRIVER, tmp_path, sanitizer), 0
     for _ in range(TRIES):
-        printed, report = run(program, steps)
+        printed, report = drive(program, steps)
         assert printed.startswith(f"steps {steps} ") and " wrong 0 " in printed, printed
         assert not report, report[:3000]
         met += int(printed.split()[3])
@@ -53,9 +51,9 @@ def test_no_pinned_version_is_overwritten(tmp_path, sanitizer, steps):
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_weaker_protocol_is_caught(tmp_path, name):
     sanitizer, *change = CHANGES[name]
-    program = drivers.build(DRIVER, tmp_path, sanitizer, tuple(change))
+    program = build(DRIVER, tmp_path, sanitizer, tuple(change))
     for _ in range(TRIES):
-        printed, report = run(program, 20_000 if sanitizer else 2_000_000)
+        printed, report = drive(program, 20_000 if sanitizer else 2_000_000)
         if " wrong 0 " not in printed or RACE in report:
             return
     pytest.fail(f"not caught in {TRIES} runs; the last: {printed}")

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from stress import build, run
 
 from ofa_tui import abi_header, locations
 from ofa_tui.engine.compiler import find_compiler
 from ofa_tui.presets import ModelConfig, TrainConfig
 from ofa_tui.program.lowering import compile_programs
-from tests.engine import drivers
 
 DRIVER = Path(__file__).with_name("seat_stress.cc")
 SEATS = "sched/seats.h"
@@ -36,17 +36,16 @@ CHANGES = {
 }  # fmt: skip
 
 
-def run(work: Path, sanitizer: str, tokens: int, deadline_ms: int, change: drivers.SourceChange | None = None
-        ) -> tuple[dict[str, int], str]:
+def drive(program: Path, tokens: int, deadline_ms: int) -> tuple[dict[str, int], str]:
     """What the driver counted, and the sanitizer's report."""
-    printed, report = drivers.run(drivers.build(DRIVER, work, sanitizer, change), tokens, deadline_ms)
+    printed, report = run(program, tokens, deadline_ms)
     words = printed.split()
     return {name: int(count) for name, count in zip(words[::2], words[1::2], strict=True)}, report
 
 
 @pytest.mark.parametrize(("sanitizer", "tokens"), [("", 30_000), ("thread", 10_000)])
 def test_every_task_of_every_token_is_run_once(tmp_path, sanitizer, tokens):
-    counted, report = run(tmp_path, sanitizer, tokens, 20_000)
+    counted, report = drive(build(DRIVER, tmp_path, sanitizer), tokens, 20_000)
     assert counted["wrong"] == counted["abort"] == 0 and tokens <= counted["tokens"]
     assert counted["joined"] > 500 and counted["alone"] > 20, "hardly anybody came and went"
     assert not report, report[:3000]
@@ -55,7 +54,8 @@ def test_every_task_of_every_token_is_run_once(tmp_path, sanitizer, tokens):
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_weaker_protocol_is_caught(tmp_path, name):
     sanitizer, *change = CHANGES[name]
-    counted, report = run(tmp_path, sanitizer, 10_000 if sanitizer else 100_000, 1_000, tuple(change))
+    program = build(DRIVER, tmp_path, sanitizer, tuple(change))
+    counted, report = drive(program, 10_000 if sanitizer else 100_000, 1_000)
     assert counted["wrong"] or counted["abort"] or "data race" in report, counted
 
 

@@ -1,23 +1,22 @@
-"""C++ drivers of parts of the kernel, built from a copy of the sources that may be changed first."""
+"""Drivers that put functions of the kernel under stress, compiled with a line of the kernel's source changed."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ofa_tui import abi_header, locations
 from ofa_tui.engine.compiler import find_compiler
 
-SourceChange = tuple[str, str, str]
-"""File below cuda/, a text that stands in it once, what comes in its place."""
+Change = tuple[str, str, str]
+"""File, text that it has once, replacement."""
 
 
-def build(driver: Path, work: Path, sanitizer: str, change: SourceChange | None = None) -> Path:
-    """The program made of `driver` and a copy of the sources in `work`."""
+def build(driver: Path, work: Path, sanitizer: str, change: Change | None = None) -> Path:
+    """The driver, compiled in `work` from a copy of the sources with `change` made to it."""
     sources = work / "cuda"
     shutil.copytree(locations.cuda_sources(), sources)
     abi_header.write_headers(work / "generated")
@@ -32,8 +31,8 @@ def build(driver: Path, work: Path, sanitizer: str, change: SourceChange | None 
     return program
 
 
-def run(program: Path, *arguments: Any) -> tuple[str, str]:
-    """What it printed on stdout and stderr. Skips the test where the thread sanitizer cannot run."""
+def run(program: Path, *arguments: int) -> tuple[str, str]:
+    """What the driver printed on stdout and stderr."""
     done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, timeout=300)
     if "unexpected memory mapping" in done.stderr:
         pytest.skip("this system's address layout is not one that the thread sanitizer supports")
