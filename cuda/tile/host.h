@@ -10,7 +10,7 @@
 namespace ofa::tile {
 
 #if defined(__AVX512F__)
-constexpr int LANES = 16, PANEL_VECTORS = 2, BLOCK_ROWS = 12;
+constexpr int LANES = 16, PANEL_VECTORS = 2, BLOCK_ROWS = 14;
 #define OFA_INTERLEAVE_LOW 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define OFA_INTERLEAVE_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
 #elif defined(__AVX2__)
@@ -259,6 +259,17 @@ struct Copies {
     OFA_INLINE Copy of_block(int blocks_left) const { return blocks_left <= count ? all[blocks_left - 1] : Copy{}; }
 };
 
+// The width of a panel all of whose columns are outputs: a constant, so that loops over it are unrolled.
+struct Whole {
+    OFA_INLINE operator int() const { return PANEL; }
+};
+
+// Hands the outputs from (row, column) on to the epilogue. Out of line, because the compiler would make the two widths one.
+template <class Width, class Epilogue>
+OFA_NOINLINE void finish_rows(int row, int column, int rows, const float* sums, Width width, const Epilogue& epilogue) {
+    for (int i = 0; i < rows; ++i) epilogue(row + i, column, sums + i * PANEL, width);
+}
+
 // The at most MAX_ROWS x MAX_COLUMNS outputs from (row0, col0) on; x and w start there.
 template <bool TRANSPOSE_X, bool TRANSPOSE_W, class Epilogue>
 OFA_INLINE void multiply_part(int row0, int col0, int m, int n, int depth, Source x, Source w, float* scratch,
@@ -313,13 +324,10 @@ OFA_INLINE void multiply_part(int row0, int col0, int m, int n, int depth, Sourc
                 multiply_rows<BLOCK_ROWS, TRANSPOSE_X>(end - begin, part, a, panel, sums, first, ahead,
                                                        copies.of_block(blocks - block));
                 if (!last) continue;
-                for (int i = begin; i < end; ++i) {
-                    const float* const row = sums + (i - begin) * PANEL;
-                    if (width == PANEL)
-                        epilogue(row0 + i, col0 + n0, row, PANEL);  // a constant count: a loop that is unrolled
-                    else
-                        epilogue(row0 + i, col0 + n0, row, width);
-                }
+                if (width == PANEL)
+                    finish_rows(row0 + begin, col0 + n0, end - begin, sums, Whole{}, epilogue);
+                else
+                    finish_rows(row0 + begin, col0 + n0, end - begin, sums, width, epilogue);
             }
         }
     }
