@@ -16,7 +16,7 @@ import tokenizers as hf
 
 from ofa_tui import __version__
 from ofa_tui.checkpoint.names import EXP_AVG, EXP_AVG_SQ, cache_name, tensor_name
-from ofa_tui.checkpoint.tensors import Tensor, TensorFile, kind_of
+from ofa_tui.checkpoint.tensors import HASH, Tensor, TensorFile, kind_of
 from ofa_tui.data.tokenizers import ByteTokenizer, FileTokenizer, Tokenizer
 from ofa_tui.engine.config import RunConfig, RunState, Sampling, ServingState, TrainState
 from ofa_tui.engine.layouts import from_bf16
@@ -187,7 +187,9 @@ class Checkpoint:
         return value
 
     def check(self) -> None:
-        """Raises OfaError where arrays are damaged."""
+        """Raises OfaError where something is not as it was written."""
+        if HASH not in self._file.metadata:
+            raise OfaError(f"{self.path} is damaged: its header has lost its hash; take another checkpoint")
         self._file.check()
 
     @cached_property
