@@ -79,7 +79,8 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
         prompt = "" if any(event.action == "prompt" and event.when == 0 for event in events) else settings.prompt
         doom, doom_missing = _doom(settings, doom_required)
         prepared = _prepare(settings)
-        train = dataclasses.replace(settings.preset.train, steps=settings.steps)
+        train = dataclasses.replace(settings.preset.train, steps=settings.steps, sweep_every=settings.sweep_every,
+                                    sweep_batches=settings.sweep_batches)
         config = RunConfig(
             preset=settings.preset.name,
             model=model_for(settings.preset, prepared),

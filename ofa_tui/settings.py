@@ -12,7 +12,7 @@ from typing import Any
 
 from ofa_tui import abi
 from ofa_tui.errors import OfaError
-from ofa_tui.presets import PRESETS, Preset, preset
+from ofa_tui.presets import ALL_BATCHES, PRESETS, Preset, preset
 
 BACKENDS = ("auto", "host", "cuda")
 
@@ -24,6 +24,10 @@ class Settings:
     preset: Preset
     backend: str
     steps: int
+    sweep_every: int
+    """Steps between two held-out sweeps, 0 for none."""
+    sweep_batches: int
+    """Batches of each, or presets.ALL_BATCHES."""
     data: tuple[Path, ...]
     valid: tuple[Path, ...]
     tokenizer: str
@@ -80,6 +84,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("the run")
     run.add_argument("--preset", metavar="P", help=f"model and training preset: {', '.join(PRESETS)}")
     run.add_argument("--steps", type=int, metavar="N", help="training steps (default: the preset's)")
+    run.add_argument("--sweep-every", type=int, metavar="STEPS",
+                     help="steps between two held-out sweeps (default: the preset's); 0 for none but the last")
+    run.add_argument("--sweep-batches", metavar="N|all",
+                     help="batches of each (default: the preset's); the last one is always over all")
     run.add_argument("--backend", default="auto", choices=BACKENDS, help="where the kernel runs (default: auto)")
     run.add_argument("--sms", metavar="train=2,serve=1,doom=1", help="SMs (on the host: threads) per role")
     run.add_argument("--seed", type=int, metavar="N",
@@ -154,6 +162,22 @@ def _rate(option: str, text: str) -> float:
     return rate
 
 
+def _count(option: str, number: int | None, default: int) -> int:
+    if number is not None and not 0 <= number < 2**40:
+        raise OfaError(f"{option} {number} cannot be; give 0 or more")
+    return default if number is None else number
+
+
+def _sweep_batches(text: str | None, default: int) -> int:
+    if text is None:
+        return default
+    if text == "all":
+        return ALL_BATCHES
+    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= ALL_BATCHES:
+        raise OfaError(f"--sweep-batches {text!r} cannot be; give at least 1, or all")
+    return int(text)
+
+
 def _with_those_of(args: argparse.Namespace, before: Mapping[str, Any]) -> argparse.Namespace:
     """The arguments, and in place of those not given the ones of the run that is resumed."""
     try:
@@ -161,6 +185,8 @@ def _with_those_of(args: argparse.Namespace, before: Mapping[str, Any]) -> argpa
             "preset": args.preset or before["preset"]["name"],
             "steps": before["steps"] if args.steps is None else args.steps,
             "seed": before["seed"] if args.seed is None else args.seed,
+            "sweep_every": before["sweep_every"] if args.sweep_every is None else args.sweep_every,
+            "sweep_batches": args.sweep_batches or str(before["sweep_batches"]),
             "tokenizer": args.tokenizer or before["tokenizer"],
             "data": args.data or [Path(path) for path in before["data"]],
             "valid": args.valid or ([] if args.data else [Path(path) for path in before["valid"]]),
@@ -222,6 +248,8 @@ def from_arguments(
         preset=chosen,
         backend=args.backend,
         steps=steps,
+        sweep_every=_count("--sweep-every", args.sweep_every, chosen.train.sweep_every),
+        sweep_batches=_sweep_batches(args.sweep_batches, chosen.train.sweep_batches),
         data=tuple(args.data),
         valid=tuple(args.valid),
         tokenizer=args.tokenizer or chosen.tokenizer,

@@ -16,7 +16,7 @@ import tokenizers as hf
 
 from ofa_tui import __version__
 from ofa_tui.checkpoint.names import EXP_AVG, EXP_AVG_SQ, cache_name, tensor_name
-from ofa_tui.checkpoint.tensors import Tensor, TensorFile, kind_of
+from ofa_tui.checkpoint.tensors import HASH, Tensor, TensorFile, kind_of
 from ofa_tui.data.tokenizers import ByteTokenizer, FileTokenizer, Tokenizer
 from ofa_tui.engine.config import RunConfig, RunState, Sampling, ServingState, TrainState
 from ofa_tui.engine.layouts import from_bf16
@@ -27,6 +27,8 @@ from ofa_tui.program.graph import matrix_shapes
 
 FORMAT = "ofa-tui 1"
 TOKENIZER = "tokenizer.json"
+FREE = ("steps", "sweep_every", "sweep_batches")
+"""Of a training's settings: they do not change a step, but for the learning rate."""
 PATTERN = "step-*.safetensors"
 STORAGE_NAMES = {"f4": "fp32", "bf16": "bf16"}
 
@@ -46,7 +48,7 @@ class Identity:
     tokenizer: str
     model: dict[str, Any]
     train: dict[str, Any]
-    """All but the number of steps, which may grow."""
+    """All but FREE, which may change."""
     train_text: str
     held_out_text: str
     seed: int
@@ -54,8 +56,7 @@ class Identity:
 
     @staticmethod
     def of(config: RunConfig, target: str, storage: str) -> Identity:
-        train = dataclasses.asdict(config.train)
-        del train["steps"]
+        train = {name: value for name, value in dataclasses.asdict(config.train).items() if name not in FREE}
         return Identity(
             config.preset, describe_tokenizer(config.tokenizer), dataclasses.asdict(config.model), train,
             describe_tokens(config.train_tokens), describe_tokens(config.valid_tokens), config.seed,
@@ -173,7 +174,7 @@ class Checkpoint:
             self.identity = Identity(**self._json("run"))
             self.step, self.steps = int(self._state["step"]), int(self._state["steps"])
             self.model = ModelConfig(**self.identity.model)
-            self.train = TrainConfig(**self.identity.train, steps=self.steps)
+            self.train = TrainConfig(**self.identity.train, steps=self.steps, sweep_every=0)
         except (TypeError, KeyError, ValueError):
             raise OfaError(f"{path} does not say which run it is of; take another checkpoint") from None
 
@@ -187,7 +188,9 @@ class Checkpoint:
         return value
 
     def check(self) -> None:
-        """Raises OfaError where arrays are damaged."""
+        """Raises OfaError where something is not as it was written."""
+        if HASH not in self._file.metadata:
+            raise OfaError(f"{self.path} is damaged: its header has lost its hash; take another checkpoint")
         self._file.check()
 
     @cached_property

@@ -16,7 +16,7 @@ from ofa_tui.engine.protocol import Saved
 from ofa_tui.engine.resident import ResidentEngine
 from ofa_tui.errors import OfaError
 
-IDLE_S = 0.1
+IDLE_S, SOON_S = 0.1, 0.01
 
 
 class Saver:
@@ -46,7 +46,7 @@ class Saver:
             raise OfaError(error)
 
     def start(self) -> None:
-        """After the engine's."""
+        """Before or after the engine's."""
         with contextlib.suppress(OSError):
             for left in self.folder.glob(scratch_name(Path("step-*.safetensors")).name):
                 left.unlink()
@@ -75,7 +75,10 @@ class Saver:
 
     def _work(self) -> None:
         try:
-            while not self._closing.is_set() and self._engine.running:
+            while not self._closing.is_set():
+                if not self._engine.running:
+                    self._closing.wait(SOON_S)
+                    continue
                 asked = self._asked.is_set()
                 step = 0 if asked else self._next_step()
                 if step is None:

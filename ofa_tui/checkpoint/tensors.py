@@ -2,8 +2,8 @@
 
 Eight bytes with the header's length, the header (padded with blanks to a multiple of eight), the arrays one after the
 other, little-endian: https://github.com/huggingface/safetensors#format. A file is written under another name and put
-in place when all of it is on the disk. The metadata carry a hash of the arrays, under HASH, which is checked where it
-is there.
+in place when all of it is on the disk. Its metadata carry a hash, under HASH, of the rest of the header and of the
+arrays.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 from ofa_tui.errors import OfaError
 
-HASH = "sha256_of_arrays"
+HASH = "sha256"
 PIECE_BYTES = 1 << 24
 MOST_HEADER_BYTES = 100_000_000
 """The format's own limit."""
@@ -57,6 +57,8 @@ class TensorFile:
                 size = os.fstat(file.fileno()).st_size
         except OSError as error:
             raise OfaError(f"cannot read {path} ({error.strerror or type(error).__name__})") from None
+        self._header = header
+        header = dict(header)
         self.metadata: dict[str, str] = header.pop("__metadata__", {})
         self.entries = _entries(path, self.metadata, header)
         end = self._start + max((entry.offset + entry.bytes for entry in self.entries.values()), default=0)
@@ -64,17 +66,16 @@ class TensorFile:
             raise OfaError(f"{path} is not whole: it has {size:,} bytes of {end:,}; take another checkpoint")
 
     def check(self) -> None:
-        """Raises OfaError where the arrays are not those that were written. Without a HASH nothing is known."""
+        """Raises OfaError where something is not as it was written. Without a HASH nothing is known."""
         if HASH not in self.metadata:
             return
-        digest = hashlib.sha256()
+        digest = _hash_of_header(self._header)
         with self._reading() as file:
             file.seek(self._start)
             while piece := file.read(PIECE_BYTES):
                 digest.update(piece)
         if digest.hexdigest() != self.metadata[HASH]:
-            raise OfaError(f"{self.path} is damaged: its arrays are not those that were written; "
-                           "take another checkpoint")
+            raise OfaError(f"{self.path} is damaged: it is not as it was written; take another checkpoint")
 
     def array(self, name: str) -> np.ndarray:
         """A new array, of DTYPES' dtype. Raises OfaError for a name that the file has not."""
@@ -139,6 +140,12 @@ def _entries(path: Path, metadata: Any, header: Mapping[str, Any]) -> dict[str, 
     return entries
 
 
+def _hash_of_header(header: Mapping[str, Any]) -> Any:
+    """A hash object that has taken in all of it but the hash itself."""
+    metadata = {name: text for name, text in header.get("__metadata__", {}).items() if name != HASH}
+    return hashlib.sha256(json.dumps({**header, "__metadata__": metadata}, sort_keys=True).encode())
+
+
 @dataclass(frozen=True, eq=False)
 class Tensor:
     """An array to be written: `kind` is a key of DTYPES and has the array's dtype."""
@@ -160,16 +167,17 @@ def scratch_name(path: Path) -> Path:
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> int:
     """Puts a safetensors file in place, whole, and returns its size in bytes. Raises OSError; nothing is left then."""
     arrays = {name: np.ascontiguousarray(tensor.array) for name, tensor in tensors.items()}
-    digest = hashlib.sha256()
+    header: dict[str, Any] = {"__metadata__": dict(metadata)}
+    offset = 0
+    for name, array in arrays.items():
+        header[name] = {"dtype": tensors[name].kind, "shape": list(tensors[name].array.shape),
+                        "data_offsets": [offset, offset + array.nbytes]}
+        offset += array.nbytes
+    digest = _hash_of_header(header)
     for array in arrays.values():
         for piece in _pieces(array):
             digest.update(piece)
-    header: dict[str, Any] = {"__metadata__": {**metadata, HASH: digest.hexdigest()}}
-    offset = 0
-    for name, array in arrays.items():
-        header[name] = {"dtype": tensors[name].kind, "shape": list(array.shape),
-                        "data_offsets": [offset, offset + array.nbytes]}
-        offset += array.nbytes
+    header["__metadata__"][HASH] = digest.hexdigest()
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     scratch = scratch_name(path)

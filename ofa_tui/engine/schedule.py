@@ -64,5 +64,6 @@ def make_schedule(config: RunConfig, held_out_batches: int) -> Schedule:
         final_batches=held_out_batches,
     )
     done = schedule.batches_until(config.first_step)
-    due = config.sweep_due and config.first_step < train.steps
+    due = config.sweep_due and 0 < config.first_step < train.steps and done != schedule.batches_until(
+        config.first_step - 1)
     return dataclasses.replace(schedule, first_batch=done - between if due else done)

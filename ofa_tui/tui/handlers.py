@@ -41,8 +41,9 @@ def say_saved(app: OfaApp, saved: Saved) -> None:
     if saved.error:
         app.say(saved.error, error=True)
         return
-    app.saved.append(Path(saved.path))
-    app.say(f"checkpoint of step {saved.step:,} in {short_path(Path(saved.path).parent)}")
+    folder = Path(saved.path).parent
+    app.saved.append(folder)
+    app.say(f"checkpoint of step {saved.step:,} in {short_path(folder)}")
 
 
 def feed_recorder(app: OfaApp, snapshot: Snapshot) -> None:

@@ -18,7 +18,7 @@ PAST = 2**32
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("sanitizer", compiler.SANITIZERS)
 def test_a_whole_run_is_clean(kernel, tmp_path, sanitizer):
-    """Steps, tokens and tics pass 2^32 on the way."""
+    """Steps, tokens and tics pass 2^32 on the way, and the state is read again and again while roles are held."""
     doom = a_game(games=2)
     step, token, tic = PAST - 3, PAST - 5, PAST - 2
     events = (
@@ -43,6 +43,7 @@ def test_a_whole_run_is_clean(kernel, tmp_path, sanitizer):
     lines = done.stdout.splitlines()
     assert lines[0].startswith(f"steps {step + 6} ") and lines[0].endswith("abort 0"), report
     assert int(lines[0].split()[3]) > PAST, report
+    assert int(lines[0].split()[7]) > 2, "the state was read while the kernel ran"
     losses = [float(line.split()[1]) for line in lines[1:]]
     normal = engine(kernel, config(**begin))
     finish(normal)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from fake_run import FakeEngine, card_palette
 from PIL import Image
 
 from ofa_tui import abi
-from ofa_tui.engine.protocol import AppliedEvent, Event, Snapshot
+from ofa_tui.engine.protocol import AppliedEvent, Event, Saved, Snapshot
 from ofa_tui.errors import AbortedError, OfaError
 from ofa_tui.tui.app import OfaApp
 from ofa_tui.tui.colour import Depth
@@ -272,6 +273,24 @@ async def test_recording_on_and_off_and_failing() -> None:
         tapes[1].full = True
         await run.advance(0.1)
         assert run.app.recorder is None and "disk is full" in run.text("footer")
+
+
+async def test_a_checkpoint_is_asked_for_and_its_outcome_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+    async with session(options=UiOptions(depth=Depth.TRUECOLOR, checkpoint=lambda: asked.append(True))) as run:
+        await run.press("k")
+        assert asked == [True] and "checkpoint is written" in run.text("footer")
+        poll = run.engine.poll
+        outcomes = [Saved(1200, "runs/kept/step-1200.safetensors", 10), Saved(1300, "", error="no room")]
+        for outcome, words in zip(outcomes, ("checkpoint of step 1,200 in runs/kept", "no room"), strict=True):
+            monkeypatch.setattr(run.engine, "poll", lambda outcome=outcome: replace(poll(), saved=[outcome]))
+            run.app._tick()
+            await run.pilot.pause()
+            assert words in run.text("footer")
+        assert set(run.app.saved) == {Path("runs/kept")}
+    async with session() as run:
+        await run.press("k")
+        assert "checkpoint" not in run.text("footer"), "without a saver there is no such key"
 
 
 async def test_quitting_asks_only_for_an_unfinished_run() -> None:
