@@ -78,38 +78,49 @@ OFA_INLINE void finish_part(Slot& slot) {
 // What opens and what samples a token waits for a counter; the tasks between are claimed together.
 OFA_INLINE bool is_token(const TaskContext& ctx) { return ctx.program == PROGRAM_DECODE && ctx.task->n_waits == 0; }
 
-// The next task is claimed when the product before it has been loaded; when a body begins or ends.
-OFA_INLINE void claim_tasks(Pipeline& pipeline, const Launch& launch) {
+// What a slot is for, and the task in it, once there is one.
+OFA_INLINE uint32_t fill_slot(Pipeline& pipeline, Slot& slot) {
     Turn& turn = pipeline.turn;
+    uint32_t next;
+    do next = take_turn(turn);
+    while (next == TURN_PASS);
+    slot.ctx = turn.ctx;
+    slot.kind = next == TURN_LEAVE ? SLOT_LEAVE : SLOT_BODY;
+    slot.parts = 1;
+    if (next == TURN_RUN) {
+        slot.task = *turn.ctx.task;
+        if (is_product(slot.task.opcode)) slot.kind = SLOT_PRODUCT;
+        if (is_token(turn.ctx)) slot.kind = SLOT_TOKEN;
+        if (slot.kind == SLOT_PRODUCT && staged_chunks(slot.task.opcode) > 0) slot.parts += CONSUMERS;
+    }
+    turn.ahead = slot.kind == SLOT_PRODUCT || claims_early(slot);
+    return slot.kind;
+}
+
+// The next task is claimed when the product before it has been loaded; when a body begins or ends. By a warp, of which one
+// lane does all but the steps of a token.
+OFA_INLINE void claim_tasks(Pipeline& pipeline, const Launch& launch) {
+    const bool lane0 = threadIdx.x % 32 == 0;
     Position<SLOTS> slots;
     Position<STEP_SLOTS> steps;
     Position<1> claims;
-    enter(turn, launch, blockIdx.x);
-    for (;; slots.advance()) {
-        wait_for_slot(&pipeline.slot_empty[slots.stage()], slots.parity() ^ 1);
-        Slot& slot = pipeline.slots[slots.stage()];
-        uint32_t next;
-        do next = take_turn(turn);
-        while (next == TURN_PASS);
-        slot.ctx = turn.ctx;
-        slot.kind = next == TURN_LEAVE ? SLOT_LEAVE : SLOT_BODY;
-        slot.parts = 1;
-        if (next == TURN_RUN) {
-            slot.task = *turn.ctx.task;
-            if (is_product(slot.task.opcode)) slot.kind = SLOT_PRODUCT;
-            if (is_token(turn.ctx)) slot.kind = SLOT_TOKEN;
-            if (slot.kind == SLOT_PRODUCT && staged_chunks(slot.task.opcode) > 0) slot.parts += CONSUMERS;
+    if (lane0) enter(pipeline.turn, launch, blockIdx.x);
+    for (;; slots.advance(), claims.advance()) {
+        uint32_t kind = SLOT_LEAVE;
+        if (lane0) {
+            wait_for_slot(&pipeline.slot_empty[slots.stage()], slots.parity() ^ 1);
+            kind = fill_slot(pipeline, pipeline.slots[slots.stage()]);
+            if (kind == SLOT_TOKEN && slots.count > 0) {
+                const Position<SLOTS> before{slots.count - 1};
+                wait_for_slot(&pipeline.slot_empty[before.stage()], before.parity());
+            }
+            sm90::arrive(&pipeline.slot_full[slots.stage()]);
         }
-        turn.ahead = slot.kind == SLOT_PRODUCT || claims_early(slot);
-        if (slot.kind == SLOT_TOKEN && slots.count > 0) {
-            const Position<SLOTS> before{slots.count - 1};
-            wait_for_slot(&pipeline.slot_empty[before.stage()], before.parity());
-        }
-        sm90::arrive(&pipeline.slot_full[slots.stage()]);
-        if (next == TURN_LEAVE) return;
-        if (slot.kind == SLOT_TOKEN) claim_steps(pipeline, turn.ctx, turn.place, steps);
-        wait_for_slot(&pipeline.claim_next, claims.parity());
-        claims.advance();
+        kind = from_first_lane(kind);
+        if (kind == SLOT_LEAVE) return;
+        if (kind == SLOT_TOKEN) claim_steps(pipeline, pipeline.turn.ctx, pipeline.turn.place, steps);
+        if (lane0) wait_for_slot(&pipeline.claim_next, claims.parity());
+        __syncwarp();
     }
 }
 
@@ -214,7 +225,7 @@ OFA_INLINE void finish(Pipeline& pipeline) {
 
 OFA_NOINLINE void run_slot(Pipeline& pipeline, const Slot& slot) {
     if (slot.kind == SLOT_TOKEN)
-        sm90::run_token(pipeline, slot.ctx);
+        sm90::run_token(slot.ctx);
     else if (!run_body(pipeline.block, slot.ctx) && pipeline.block.leader())
         refuse(slot.ctx);
 }
@@ -255,11 +266,11 @@ OFA_INLINE void consume_tasks(Pipeline& pipeline) {
 }  // namespace ofa
 
 extern "C" __global__ void __launch_bounds__(384, 1) megakernel(const __grid_constant__ ofa::Launch launch) {
-    extern __shared__ __align__(1024) uint8_t shared[];
+    extern __shared__ uint8_t shared[];
     static_assert(sizeof(ofa::Pipeline) <= ofa::SHARED_BYTES);
-    ofa::Pipeline& pipeline = *reinterpret_cast<ofa::Pipeline*>(shared);
+    ofa::Pipeline& pipeline = ofa::shared_pipeline();
     if (threadIdx.x == 0) {
-        if (ofa::sm90::shared_address(shared) % 1024 != 0) __trap();
+        if (ofa::sm90::shared_address(shared) != ofa::SHARED_START) __trap();
         pipeline.open();
         pipeline.block.open(blockIdx.x, pipeline.a[0], sizeof pipeline.a + sizeof pipeline.b, launch.scratch,
                             launch.scratch_bytes);
@@ -269,7 +280,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) megakernel(const __grid_con
         ofa::sm90::give_up_registers_to<ofa::PRODUCER_REGISTERS>();
         if (threadIdx.x == 0) ofa::load_tasks(pipeline);
         if (threadIdx.x == 64 || threadIdx.x == 96) ofa::store_tasks(pipeline, int(threadIdx.x) / 32 - 2);
-        if (threadIdx.x == 32) ofa::claim_tasks(pipeline, launch);
+        if (threadIdx.x / 32 == 1) ofa::claim_tasks(pipeline, launch);
     } else {
         ofa::sm90::take_registers_to<ofa::CONSUMER_REGISTERS>();
         ofa::consume_tasks(pipeline);

@@ -49,6 +49,7 @@ struct Pipeline {
     sm90::Barrier staged[CONSUMERS][BUFFERS], stored[CONSUMERS][BUFFERS];
     Slot slots[SLOTS];
     Places places[12];
+    double turns[TokenMemory::UNIT];  // of the pairs of columns of a head, for each position
     Block block;          // of the consumers
     Turn turn;            // the claimer's
     TaskTimer timer;      // the leader's, as what follows
@@ -78,9 +79,18 @@ struct Pipeline {
             sm90::open_barrier(&stored[0][i], 1);
         }
         for (Places& place : places) place = {0, 0, 0, 0};
+        for (double& pair : turns) pair = 0.0;
         sm90::barriers_are_open();
     }
 };
+
+// Where a block's shared memory starts that the launch asks for: behind what the system keeps. A number, not the address
+// of an array: no register holds it nor what is derived from it.
+constexpr uint32_t SHARED_START = 1024;
+
+OFA_INLINE Pipeline& shared_pipeline() {
+    return *reinterpret_cast<Pipeline*>(__cvta_shared_to_generic(SHARED_START));
+}
 
 // A place in a ring of `depth` barriers.
 template <int depth>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ofa_abi.h"
+#include "task.h"
 #include "tile/bf16.cuh"
 #include "tile/sm90.cuh"
 
@@ -18,27 +19,24 @@ struct alignas(16) Step {
     uint16_t opcode;   // or STEP_END
     uint8_t pairs;     // pairs of blocks of weight rows; 0: no weight
     uint8_t chunks;    // into which the depth is divided
-    uint16_t across;   // blocks of columns in all
+    uint16_t blocks;   // of columns in a chunk
     uint16_t apart;    // rows between the two blocks of a pair
     uint32_t task;     // the first one's place in the queue
     uint32_t tasks;
-    uint32_t row[MOST_PAIRS];  // first weight row of each pair
+    uint32_t row[MOST_PAIRS];  // first weight row of each pair; of a unit the first column
     uint32_t single;           // bit p: pair p is one block only
     uint32_t signal;
-    uint32_t in_tag, skip_tag, out_tag;
-    uint32_t in_name, skip_name;  // in the operand table
-    uint32_t in_pitch;
-    const uint64_t* in;    // packets
-    const uint64_t* skip;
-    void* out;             // packets, or f4
-    const float* gain;     // or null
-    const bf16* weight;
-    bf16* keys;
-    bf16* values;
+    // By operand, as ops.py numbers them.
+    uint16_t name[8];      // in the operand table
+    uint32_t tag[8];       // of a message
+    uint64_t base[8];
+
+    template <class T>
+    OFA_INLINE T* at(int operand) const { return reinterpret_cast<T*>(base[operand]); }
 };
 
-// First block of chunk or share `part` of `parts`.
-OFA_INLINE uint32_t share_begin(uint32_t blocks, uint32_t part, uint32_t parts) { return blocks * part / parts; }
+// Into how many chunks of equal length the columns of a weight, in blocks, are divided.
+OFA_INLINE uint32_t chunks_of(uint32_t across) { return (across + MOST_ACROSS - 1) / MOST_ACROSS; }
 
 struct StepRing {
     sm90::Barrier full[STEP_SLOTS], empty[STEP_SLOTS];
@@ -60,8 +58,12 @@ struct TokenMemory {
     alignas(16) bf16 k[UNIT];
     float outs[2][WARPS][UNIT];
     float largest[2][WARPS], sums[2][WARPS];
+    const TaskContext* ctx;
     uint32_t given_up;
-    uint64_t waited, spent[OPCODE_COUNT];  // clocks
+    uint64_t started_ns[WARPS], checked_ns[WARPS];  // of a long wait
+    // What the leader has counted: tasks, signals of one counter; the token's begin; clocks.
+    uint32_t tasks, signals, counter;
+    uint64_t began_ns, began, last, waited, spent[OPCODE_COUNT];
 };
 
 }  // namespace ofa

@@ -25,16 +25,18 @@ struct Weights {
     OFA_INLINE float* sums() const { return all + BLOCK_THREADS * share; }
 };
 
-// Logits into shared memory, negative infinity behind the last; the largest one.
-OFA_INLINE float gather(Block& block, const Weights& weights, const float* logits, int n) {
-    constexpr int BATCH = 8;
+// The likeliest id; of equals the lowest. f(first id, logits of four ids) is told of all, those behind the last negative
+// infinity.
+template <class F>
+OFA_INLINE int32_t look_through(Block& block, const float* logits, int n, int all, F f) {
+    constexpr int BATCH = 8, STRIDE = 4 * BLOCK_THREADS;
     float largest = -INFINITY;
-    const int all = BLOCK_THREADS * weights.share;
-    for (int first = 4 * block.thread(); first < all; first += 4 * BLOCK_THREADS * BATCH) {
+    int32_t id = all;
+    for (int first = 4 * block.thread(); first < all; first += STRIDE * BATCH) {
         float4 got[BATCH];
 #pragma unroll
         for (int i = 0; i < BATCH; ++i) {
-            const int at = first + 4 * BLOCK_THREADS * i;
+            const int at = first + STRIDE * i;
             got[i] = at + 3 < n ? *reinterpret_cast<const float4*>(logits + at)
                                 : make_float4(-INFINITY, -INFINITY, -INFINITY, -INFINITY);
             if (at < n && at + 3 >= n) {
@@ -45,23 +47,18 @@ OFA_INLINE float gather(Block& block, const Weights& weights, const float* logit
         }
 #pragma unroll
         for (int i = 0; i < BATCH; ++i) {
-            const int at = first + 4 * BLOCK_THREADS * i;
-            largest = fmaxf(fmaxf(largest, fmaxf(got[i].x, got[i].y)), fmaxf(got[i].z, got[i].w));
-            if (at < all) *reinterpret_cast<float4*>(weights.all + at) = got[i];
+            const float four[4] = {got[i].x, got[i].y, got[i].z, got[i].w};
+#pragma unroll
+            for (int c = 0; c < 4; ++c)
+                if (four[c] > largest) {
+                    largest = four[c];
+                    id = first + STRIDE * i + c;
+                }
+            if (first + STRIDE * i < all) f(first + STRIDE * i, got[i]);
         }
     }
-    return block.max(BLOCK_THREADS, -INFINITY, [=](int64_t) { return largest; });
-}
-
-// The likeliest id; of equals the lowest.
-OFA_INLINE int32_t likeliest(Block& block, const Weights& weights, float largest) {
-    const float* const own = weights.own(block);
-    int at = weights.share;
-    for (int i = weights.share - 1; i >= 0; --i)
-        if (own[i] == largest) at = i;
-    const int none = BLOCK_THREADS * weights.share;
-    const int id = at < weights.share ? block.thread() * weights.share + at : none;
-    return none - block.max(BLOCK_THREADS, 0, [=](int64_t) { return none - id; });
+    const float most = block.max(BLOCK_THREADS, -INFINITY, [=](int64_t) { return largest; });
+    return all - block.max(BLOCK_THREADS, 0, [=](int64_t) { return largest == most ? all - id : 0; });
 }
 
 // Largest t such that the measures of all weights from t on add up to `wanted`, which those from 0 on do. measure(w) is
@@ -157,10 +154,14 @@ OFA_INLINE int32_t sample_near(Block& block, const TaskContext& ctx) {
     const ServeState& serve = *ctx.launch->serve;
     const int64_t n = serve.vocab_used;
     const Weights weights(block, n);
-    const float largest = gather(block, weights, ctx.operand<const float>(0).data, int(n));
-    const int32_t best = likeliest(block, weights, largest);
-    if (!(serve.temperature > 0.0f)) return best;
+    const float* const logits = ctx.operand<const float>(0).data;
+    const int all = BLOCK_THREADS * weights.share;
+    if (!(serve.temperature > 0.0f)) return look_through(block, logits, int(n), all, [](int, float4) {});
 
+    const int32_t best = look_through(block, logits, int(n), all, [=](int first, float4 four) {
+        *reinterpret_cast<float4*>(weights.all + first) = four;
+    });
+    const float largest = weights.all[best];
     float* const own = weights.own(block);
     const float factor = LOG2_E / serve.temperature;
     float sum = 0.0f, least = 0.0f;
