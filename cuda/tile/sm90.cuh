@@ -80,9 +80,13 @@ OFA_INLINE void store_2d(const TensorMap* map, int32_t x, int32_t y, const void*
                  "r"(y), "r"(shared_address(from))
                  : "memory");
 }
-// Brings memory into the second-level cache; 16-byte aligned, a multiple of 16 bytes.
-OFA_INLINE void prefetch_bulk(const void* from, uint32_t bytes) {
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+// Both 16-byte aligned, a multiple of 16 bytes.
+OFA_INLINE void load_bulk(void* to, const void* from, uint32_t bytes, Barrier* full) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+            shared_address(to)),
+        "l"(from), "r"(bytes), "r"(shared_address(full))
+        : "memory");
 }
 OFA_INLINE void commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 // At most `left` groups of stores still read shared memory.

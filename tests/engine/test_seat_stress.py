@@ -28,11 +28,11 @@ CHANGES = {
     "a block leaves before its seat ends": (
         "", SEATS, "if (has_seat(program, place)) return false;", "place.blocks = 0;"),
     "the opening is a plain store": (
-        "thread", SEATS, "store_release(&serve.opened, ctx.iteration + 1)",
+        "thread", SEATS, "release_to_blocks(&serve.opened, ctx.iteration + 1)",
         "store_relaxed(&serve.opened, ctx.iteration + 1)"),
     "nobody is left before the token is open": (
         "", SEATS, "const uint32_t members = seat_next_token(ctx);",
-        "const uint32_t members = seat_next_token(ctx); store_release(&serve.members, members); sleep_ns(1000000);"),
+        "const uint32_t members = seat_next_token(ctx); release_to_blocks(&serve.members, members); sleep_ns(1000000);"),
 }  # fmt: skip
 
 

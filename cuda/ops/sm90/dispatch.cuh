@@ -7,6 +7,7 @@
 #include "ops/sm90/cross_entropy.cuh"
 #include "ops/sm90/embed.cuh"
 #include "ops/sm90/norm.cuh"
+#include "ops/sm90/sample.cuh"
 #include "ops/sm90/stream.cuh"
 #include "tile/update.cuh"
 
@@ -36,12 +37,7 @@ OFA_FUNCTION bool run_body(Block& block, const TaskContext& ctx) {
         OFA_CASE(OPCODE_SWEEP_BEGIN, op_sweep_begin)
         OFA_CASE(OPCODE_SWEEP_LOSS, op_sweep_loss)
         OFA_CASE(OPCODE_STREAM_BEGIN, sm90::op_stream_begin)
-        OFA_CASE(OPCODE_STREAM_QKV, sm90::op_stream_qkv)
-        OFA_CASE(OPCODE_STREAM_ATTENTION, sm90::op_stream_attention)
-        OFA_CASE(OPCODE_STREAM_MATMUL_RESIDUAL, sm90::op_stream_matmul_residual)
-        OFA_CASE(OPCODE_STREAM_NORM_MATMUL_GELU, sm90::op_stream_norm_matmul_gelu)
-        OFA_CASE(OPCODE_STREAM_NORM_MATMUL, sm90::op_stream_norm_matmul)
-        OFA_CASE(OPCODE_SAMPLE, op_sample)
+        OFA_CASE(OPCODE_SAMPLE, sm90::op_sample)
         OFA_CASE(OPCODE_DOOM_TIC, op_doom_tic)
     default:
         return false;
