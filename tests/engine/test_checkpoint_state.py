@@ -1,5 +1,6 @@
 """The state of a run is copied out while it runs on, and another run goes on from it as if nothing had been."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -83,6 +84,35 @@ def test_every_state_that_is_copied_out_goes_on_as_the_whole_run(kernel, whole, 
         assert second.memory["losses"].tobytes() == one.memory["losses"][state.step :].tobytes()
         assert same(second.train_state(), one.train_state())
         assert sweeps(snapshots) == {step: sweep for step, sweep in measured.items() if step > state.step}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_nothing_moves_while_it_is_copied(kernel, monkeypatch, target):
+    """A copy that takes as long as many steps and tokens: neither goes on inside its own, both do afterwards."""
+    running = engine(kernel, config(steps=FOREVER, sms=(2, 1, 0)), target)
+    copy, seen = running.read_parts, []
+
+    def slow_copy(parts):
+        telemetry = running.memory["telemetry"][0]
+        before = int(telemetry["steps_done"]), int(telemetry["tokens_served"])
+        time.sleep(0.05)
+        after = int(telemetry["steps_done"]), int(telemetry["tokens_served"])
+        seen.append((parts[0].array, before, after))
+        return copy(parts)
+
+    running.start()
+    wait_for(running, lambda s: s.steps_done >= 2 and s.tokens_served >= 2)
+    monkeypatch.setattr(running, "read_parts", slow_copy)
+    monkeypatch.setattr(running, "serving_sms", lambda: True)
+    state = running.capture(4).state
+    wait_for(running, lambda s: s.steps_done > state.step and s.tokens_served > state.serving.token)
+    running.stop()
+    assert {array.rpartition(".")[2] for array, *_ in seen} >= {"serve", "served", "k_cache"}
+    for array, before, after in seen:
+        assert before[0] == after[0] == state.step, array
+        if array in ("serve", "served") or "cache" in array:
+            assert before[1] == after[1] == state.serving.token, array
+    assert any(after[1] > before[1] for _, before, after in seen), "serving goes on while training is copied"
 
 
 @pytest.mark.parametrize("place", PLACES)
