@@ -9,6 +9,7 @@ from engine_runs import TARGETS, config, engine, finish, text_tokens, wait_for
 from fake_cuda import fake_cubin, fake_gpu
 
 from ofa_tui import abi
+from ofa_tui.engine import cuda
 from ofa_tui.engine.config import RunState, Sampling, TrainState
 from ofa_tui.engine.cuda import CudaEngine
 from ofa_tui.engine.protocol import Event
@@ -24,6 +25,12 @@ def on_cuda(kernel, run, target):
 
 
 PLACES = {"cpu": engine, "gpu": on_cuda}
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    """A GPU's state comes in many pieces that end inside arrays."""
+    monkeypatch.setattr(cuda, "BATCH_BYTES", 1001)
 
 
 def frozen(state: RunState) -> RunState:
@@ -204,3 +211,16 @@ def test_an_ended_run_that_was_cut_off_has_no_state(kernel):
     running.stop()
     with pytest.raises(OfaError, match="ended inside a step"):
         running.settled_state()
+
+
+def test_without_pinned_memory_a_gpus_state_is_read_at_the_end_only(kernel):
+    run = config(steps=4, sms=(2, 1, 0))
+    running = on_cuda(kernel, run, "sm90")
+    running.start()
+    with pytest.raises(OfaError, match="--checkpoint-every"):
+        running.capture(1)
+    wait_for(running, lambda s: s.state == "finished")
+    running.stop()
+    one = engine(kernel, run, "sm90")
+    finish(one)
+    assert same(running.settled_state().train, one.train_state())
