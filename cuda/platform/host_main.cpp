@@ -45,10 +45,14 @@ struct Run {
     uint64_t tokens, frames, copies;
 };
 
+void write_hold(const ofa::Launch* launch, uint32_t clock, uint64_t word) {
+    ofa::store_release(&const_cast<ofa::Control*>(launch->control)->hold[clock], word);
+}
+
 // Whether the iterations of a clock stand still for us; false where they never will.
 bool hold(const ofa::Launch* launch, uint32_t clock, uint64_t word) {
     const ofa::Telemetry* telemetry = launch->telemetry;
-    ofa::store_release(&const_cast<ofa::Control*>(launch->control)->hold[clock], word);
+    write_hold(launch, clock, word);
     while (ofa::load_acquire(&telemetry->held[clock]) != word) {
         if (ofa::load_acquire(&telemetry->finished) != 0 || ofa::load_acquire(&telemetry->abort.code) != 0) return false;
         ofa::sleep_ns(200000);
@@ -71,8 +75,8 @@ void read_state(Run& run) {
         (void)sink;
         ++run.copies;
     }
-    for (uint32_t clock : {ofa::CLOCK_TOKEN, ofa::CLOCK_STEP})
-        ofa::store_release(&const_cast<ofa::Control*>(launch->control)->hold[clock], uint64_t(0));
+    write_hold(launch, ofa::CLOCK_TOKEN, 0);
+    write_hold(launch, ofa::CLOCK_STEP, 0);
 }
 
 // Asks the run to stop once training is over and tokens and frames have been made too.

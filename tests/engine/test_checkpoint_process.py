@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ofa_tui.checkpoint.checkpoint import PATTERN, Checkpoint
+from ofa_tui.cli import main
 from ofa_tui.errors import OfaError
 
 STORY = "Once there was a fox who lived under a hill and liked the rain.\n" * 400
@@ -103,7 +104,7 @@ def test_a_signal_ends_the_step_and_leaves_a_checkpoint(whole, name):
     assert [entry["step"] for entry in noted] == [checkpoint.step] and noted[0]["bytes"] == path.stat().st_size
 
 
-def test_what_is_measured_is_what_the_run_measured(whole):
+def test_what_is_measured_is_what_the_run_measured(whole, monkeypatch, capsys):
     """`ofa-tui eval` on the run's own held-out text, and on a file of it, and what it refuses."""
     done = run(whole, "--record", "end", *RUN, "--sms", "train=2,serve=0,doom=0", "--checkpoints", "kept")
     assert done.returncode == 0, done.stderr
@@ -116,6 +117,7 @@ def test_what_is_measured_is_what_the_run_measured(whole):
     (whole / "other.txt").write_text("A hare came by.\n" * 20)
     done = run(whole, "eval", "kept", "--data", "other.txt", "--tokenizer", "bytes")
     assert done.returncode == 0 and "nats a token over 319 tokens" in done.stdout, done.stderr
+    monkeypatch.chdir(whole)
     for arguments, words in (
         (("eval", "kept", "--tokenizer", "bpe:500"), ("bytes of 257 ids", "bpe:500")),
         (("eval", "none"), ("none", "no file")),
@@ -127,10 +129,10 @@ def test_what_is_measured_is_what_the_run_measured(whole):
         (("--record", "x", *RUN, "--checkpoints", "story.txt"), ("story.txt", "folder")),
         (("--record", "x", "--resume", "kept"), ("all 10 of 10", "--steps")),
     ):
-        done = run(whole, *arguments)
-        said = [line for line in done.stderr.splitlines() if line.startswith("ofa-tui: ")]
-        assert done.returncode == 2 and len(said) == 1, done.stderr
-        assert all(word in said[0] for word in words) and "Traceback" not in done.stderr, done.stderr
+        code, stderr = main(list(arguments)), capsys.readouterr().err
+        said = [line for line in stderr.splitlines() if line.startswith("ofa-tui: ")]
+        assert code == 2 and len(said) == 1, stderr
+        assert all(word in said[0] for word in words) and "Traceback" not in stderr, stderr
         assert not (whole / "x").exists()
 
 

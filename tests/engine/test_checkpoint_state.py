@@ -1,5 +1,6 @@
 """The state of a run is copied out while it runs on, and another run goes on from it as if nothing had been."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ from engine_runs import TARGETS, config, engine, finish, text_tokens, wait_for
 from fake_cuda import fake_cubin, fake_gpu
 
 from ofa_tui import abi
+from ofa_tui.engine import cuda
 from ofa_tui.engine.config import RunState, Sampling, TrainState
 from ofa_tui.engine.cuda import CudaEngine
 from ofa_tui.engine.protocol import Event
@@ -23,6 +25,12 @@ def on_cuda(kernel, run, target):
 
 
 PLACES = {"cpu": engine, "gpu": on_cuda}
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    """A GPU's state comes in many pieces that end inside arrays."""
+    monkeypatch.setattr(cuda, "BATCH_BYTES", 1001)
 
 
 def frozen(state: RunState) -> RunState:
@@ -83,6 +91,35 @@ def test_every_state_that_is_copied_out_goes_on_as_the_whole_run(kernel, whole, 
         assert second.memory["losses"].tobytes() == one.memory["losses"][state.step :].tobytes()
         assert same(second.train_state(), one.train_state())
         assert sweeps(snapshots) == {step: sweep for step, sweep in measured.items() if step > state.step}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_nothing_moves_while_it_is_copied(kernel, monkeypatch, target):
+    """A copy that takes as long as many steps and tokens: neither goes on inside its own, both do afterwards."""
+    running = engine(kernel, config(steps=FOREVER, sms=(2, 1, 0)), target)
+    copy, seen = running.read_parts, []
+
+    def slow_copy(parts):
+        telemetry = running.memory["telemetry"][0]
+        before = int(telemetry["steps_done"]), int(telemetry["tokens_served"])
+        time.sleep(0.05)
+        after = int(telemetry["steps_done"]), int(telemetry["tokens_served"])
+        seen.append((parts[0].array, before, after))
+        return copy(parts)
+
+    running.start()
+    wait_for(running, lambda s: s.steps_done >= 2 and s.tokens_served >= 2)
+    monkeypatch.setattr(running, "read_parts", slow_copy)
+    monkeypatch.setattr(running, "serving_sms", lambda: True)
+    state = running.capture(4).state
+    wait_for(running, lambda s: s.steps_done > state.step and s.tokens_served > state.serving.token)
+    running.stop()
+    assert {array.rpartition(".")[2] for array, *_ in seen} >= {"serve", "served", "k_cache"}
+    for array, before, after in seen:
+        assert before[0] == after[0] == state.step, array
+        if array in ("serve", "served") or "cache" in array:
+            assert before[1] == after[1] == state.serving.token, array
+    assert any(after[1] > before[1] for _, before, after in seen), "serving goes on while training is copied"
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -174,3 +211,16 @@ def test_an_ended_run_that_was_cut_off_has_no_state(kernel):
     running.stop()
     with pytest.raises(OfaError, match="ended inside a step"):
         running.settled_state()
+
+
+def test_without_pinned_memory_a_gpus_state_is_read_at_the_end_only(kernel):
+    run = config(steps=4, sms=(2, 1, 0))
+    running = on_cuda(kernel, run, "sm90")
+    running.start()
+    with pytest.raises(OfaError, match="--checkpoint-every"):
+        running.capture(1)
+    wait_for(running, lambda s: s.state == "finished")
+    running.stop()
+    one = engine(kernel, run, "sm90")
+    finish(one)
+    assert same(running.settled_state().train, one.train_state())
