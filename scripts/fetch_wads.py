@@ -31,7 +31,7 @@ from ofa_tui import locations
 from ofa_tui.doom import search
 from ofa_tui.errors import OfaError
 from ofa_tui.progress import Progress
-from ofa_tui.record.files import cannot_write, write_whole
+from ofa_tui.record.files import make_folder, write_whole
 
 RELEASE = "https://github.com/freedoom/freedoom/releases/download/v{0}/freedoom-{0}.zip"
 CONNECT_TIMEOUT_S, APT_TIMEOUT_S = 30, 300
@@ -151,10 +151,7 @@ def fetch(version: Version) -> list[str]:
             problems.append(f"{source}: its files are not those of version {version.name}")
             continue
         folder = locations.fetched_wads() / version.name
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise cannot_write(folder, error, ADVICE) from None
+        make_folder(folder, ADVICE)
         for name, data in right.items():
             write_whole(folder / name, data, ADVICE)
             print(f"Freedoom {version.name}: {folder / name} (from {source})")

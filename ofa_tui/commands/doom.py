@@ -18,7 +18,7 @@ from ofa_tui.doom.trace import Played, encode_trace, play_demo, trace_of
 from ofa_tui.doom.wad import read_wad
 from ofa_tui.errors import OfaError
 from ofa_tui.progress import Progress, duration
-from ofa_tui.record.files import cannot_write, write_whole
+from ofa_tui.record.files import make_folder, write_whole
 from ofa_tui.record.png import encode_png
 
 LUMP = re.compile(r"DEMO[1-9]", re.IGNORECASE)
@@ -154,9 +154,6 @@ def _write_frame(folder: Path, tic: int, played: Played, wad: PackedWad) -> Path
     path = folder / f"tic-{tic:06}.png"
     palette = wad.palette(int(played.rows["palette"][tic]))
     advice = "make room, or choose another folder with -o"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot_write(folder, error, advice) from None
+    make_folder(folder, advice)
     write_whole(path, encode_png(played.pictures[tic], palette), advice)
     return path

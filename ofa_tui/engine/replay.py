@@ -78,7 +78,7 @@ class ReplayEngine:
         firsts = [self._losses.first_seconds, self._served.first_seconds, *self._sample_times[:1]]
         firsts += [self._next_frame.seconds] if self._next_frame else []
         # Seconds of the run's clock shown so far.
-        self._at = min((seconds for seconds in firsts if seconds is not None), default=0.0)
+        self._at = min((seconds for seconds in firsts if seconds is not None and 0 <= seconds < math.inf), default=0.0)
         self._end = max(self._at, run.seconds)
         self._sms = np.zeros(run.info.n_sms, abi.SM_STATUS)
         self._sms_at = self._at

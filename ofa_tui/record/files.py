@@ -19,6 +19,14 @@ def cannot_write(path: Path, error: OSError, advice: str = RECORDED) -> OfaError
     return OfaError(f"cannot write {path} ({error.strerror or type(error).__name__}); {advice}")
 
 
+def make_folder(path: Path, advice: str = RECORDED) -> None:
+    """Makes a folder where it is not there yet. Raises OfaError."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(path, error, advice) from None
+
+
 class AppendFile:
     """A file that only grows. Every write goes to the system at once, so that a kill loses none of it."""
 

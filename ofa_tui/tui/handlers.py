@@ -15,6 +15,7 @@ from textual.widgets import Input
 from ofa_tui import abi, locations
 from ofa_tui.engine.protocol import Event, Saved, Snapshot
 from ofa_tui.errors import OfaError
+from ofa_tui.record.files import make_folder, write_whole
 from ofa_tui.tui.dialogs import HelpScreen, QuitScreen, RoleScreen
 from ofa_tui.tui.doom_handlers import DoomHandlers
 from ofa_tui.tui.layout import SizeClass
@@ -287,6 +288,8 @@ class Handlers(DoomHandlers):
         """Encodes and writes a screenshot in a thread: that takes longer than a frame may."""
         app = self._app
         path = app.options.screenshots / f"ofa-tui-{time.strftime('%Y-%m-%d-%H%M%S')}{suffix}"
+        if path in app.saved:  # of this very second
+            return
         # Named at once, for a person who quits at once: the thread ends before the program does.
         app.saved.append(path)
         app.run_worker(self._finish_saving(path, encode))
@@ -295,14 +298,15 @@ class Handlers(DoomHandlers):
         app = self._app
 
         def work() -> None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(encode())
+            make_folder(path.parent, advice)
+            write_whole(path, encode(), advice)
 
+        advice = "make room, or start in a folder that can be written"
         try:
             await asyncio.to_thread(work)
-        except OSError as error:
+        except OfaError as error:
             app.saved.remove(path)
-            app.say(f"cannot save a screenshot in {path.parent}: {error.strerror}", error=True)
+            app.say(str(error), error=True)
         else:
             app.say(f"saved {short_path(path)}")
 

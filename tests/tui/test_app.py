@@ -228,7 +228,7 @@ async def test_an_unwritable_screenshot_folder_is_said(tmp_path: Path) -> None:
     async with session(options=UiOptions(depth=Depth.TRUECOLOR, screenshots=tmp_path / "file")) as run:
         await run.press("x")
         await run.app.workers.wait_for_complete()
-        assert "cannot save" in run.text("footer") and not run.app.saved
+        assert "cannot write" in run.text("footer") and not run.app.saved
 
 
 class Tape:
