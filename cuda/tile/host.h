@@ -29,8 +29,8 @@ constexpr int LANES = 4, PANEL_VECTORS = 2, BLOCK_ROWS = 6;  // 16 registers
 constexpr int PANEL = LANES * PANEL_VECTORS;
 constexpr int CACHE_LINE = 16;  // floats
 
-// The sums of MAX_ROWS x MAX_COLUMNS outputs are kept, in the L2 cache, while k advances in steps of MAX_DEPTH. Where x is
-// packed too, the steps are of TRANSPOSED_DEPTH, so that a panel, its successor and the columns of x share the L1 cache.
+// The sums of MAX_ROWS x MAX_COLUMNS outputs are kept, in the L2 cache, while k advances in steps of MAX_DEPTH. Where x
+// is packed too, the steps are of TRANSPOSED_DEPTH: a panel, its successor and the columns of x share the L1 cache.
 constexpr int TRANSPOSED_DEPTH = 64;
 constexpr int MAX_DEPTH = 512, MAX_ROWS = 256, MAX_COLUMNS = 256;
 constexpr int PACKED_PITCH = MAX_ROWS + 16;  // a power of two would map every k to the same few sets of the cache
@@ -159,18 +159,23 @@ OFA_NOINLINE void multiply_block(int depth, Source x, Source panel, float* sums,
     for (int i = 0; i < R; ++i)
 #pragma GCC unroll 4
         for (int v = 0; v < PANEL_VECTORS; ++v) c[i][v] = first ? Vector{} : load(sums + i * PANEL + v * LANES);
+    // Rows of x from two pointers on: their offsets to one would take more registers than there are.
+    constexpr int HALF = (R + 1) / 2;
+    const float* low = x.data;
+    const float* high = x.data + HALF * (TRANSPOSE_X ? 1 : x.pitch);
     const auto add_products = [&]() __attribute__((always_inline)) {
         Vector b[PANEL_VECTORS];
 #pragma GCC unroll 4
         for (int v = 0; v < PANEL_VECTORS; ++v) b[v] = load(panel.data + v * LANES);
 #pragma GCC unroll 16
         for (int i = 0; i < R; ++i) {
-            const float a = TRANSPOSE_X ? x.data[i] : x.data[i * x.pitch];
+            const float a = (i < HALF ? low : high)[i % HALF * (TRANSPOSE_X ? 1 : x.pitch)];
 #pragma GCC unroll 4
             for (int v = 0; v < PANEL_VECTORS; ++v) c[i][v] += a * b[v];
         }
         panel.data += panel.pitch;
-        x.data += TRANSPOSE_X ? x.pitch : 1;
+        low += TRANSPOSE_X ? x.pitch : 1;
+        high += TRANSPOSE_X ? x.pitch : 1;
     };
     int k = 0;
     if (ahead.count > 0) {
@@ -264,7 +269,7 @@ struct Whole {
     OFA_INLINE operator int() const { return PANEL; }
 };
 
-// Hands the outputs from (row, column) on to the epilogue. Out of line, because the compiler would make the two widths one.
+// Hands the outputs from (row, column) on to the epilogue. Out of line, or the compiler would make the two widths one.
 template <class Width, class Epilogue>
 OFA_NOINLINE void finish_rows(int row, int column, int rows, const float* sums, Width width, const Epilogue& epilogue) {
     for (int i = 0; i < rows; ++i) epilogue(row + i, column, sums + i * PANEL, width);
