@@ -52,8 +52,8 @@ VARIANTS = {
 }
 """By the target of the programs."""
 HOPPER_HEAD, HOPPER_WIDTH, HOPPER_FEED_FORWARD, HOPPER_CONTEXT = 64, 768, 3072, 512
-"""What the bodies of the Hopper kernel hold: heads of 64 columns, rows of 768 at most; of a token's input four chunks of
-equal length, of at most 768 values; two keys for each thread (cuda/ops/sm90/)."""
+"""What the bodies of the Hopper kernel hold: heads of 64 columns, rows of 768 at most; of a token's input four chunks
+of equal length, of at most 768 values; two keys for each thread (cuda/ops/sm90/)."""
 DEMOS = Variant("demos", "", (), 256, None, 0.0, source="doom/gpu/demos.cu")
 """Not the kernel: plays Doom demos (ofa_tui/doom/gpu_demos.py)."""
 
