@@ -11,8 +11,8 @@ namespace ofa {
 
 constexpr int PRODUCER_REGISTERS = 56, CONSUMER_REGISTERS = 224;
 
-// Short bodies: the next task is claimed when they begin, so that its waits are over when they end. Not those that open
-// or close an iteration.
+// Short bodies: the next task is claimed when they begin, so that its waits are over when they end. Of those that open or
+// close an iteration only a token's, whose blocks are known before.
 OFA_INLINE bool claims_early(uint32_t opcode) {
     switch (opcode) {
     case OPCODE_EMBED:
@@ -21,6 +21,8 @@ OFA_INLINE bool claims_early(uint32_t opcode) {
     case OPCODE_CROSS_ENTROPY_STATISTICS:
     case OPCODE_CROSS_ENTROPY_LOSS_STATISTICS:
     case OPCODE_ADAMW_GAIN:
+    case OPCODE_STREAM_BEGIN:
+    case OPCODE_SAMPLE:
         return true;
     default:
         return false;

@@ -39,6 +39,17 @@ OFA_INLINE bool has_passed(Barrier* barrier, uint32_t parity) {
     return passed != 0;
 }
 
+// The same, without waiting for a while where it has not passed.
+OFA_INLINE bool has_passed_already(Barrier* barrier, uint32_t parity) {
+    uint32_t passed;
+    asm volatile(
+        "{ .reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+        : "=r"(passed)
+        : "r"(shared_address(barrier)), "r"(parity)
+        : "memory");
+    return passed != 0;
+}
+
 // Subtracts 1 from a word in shared memory; what other threads did before they subtracted is seen afterwards.
 OFA_INLINE uint32_t subtract_one(uint32_t* word) {
     uint32_t before;

@@ -11,7 +11,8 @@ namespace ofa {
 constexpr int STEP_SLOTS = 8, MOST_PAIRS = 4, MOST_ACROSS = 48, MOST_CHUNKS = 4;
 constexpr int WEIGHT_BLOCK = 16, WEIGHT_BLOCK_BYTES = 512;
 constexpr int STREAM_STAGE_BYTES = 2 * MOST_ACROSS * WEIGHT_BLOCK_BYTES;
-constexpr uint32_t MOST_DEPTH = MOST_CHUNKS * MOST_ACROSS * WEIGHT_BLOCK;
+constexpr int STREAM_HEAD = 64;
+constexpr uint32_t MOST_CONTEXT = 512;
 constexpr uint16_t STEP_END = 0xFFFF;
 
 // Neighbouring tasks of one operation that a block does together, with what their descriptors stand for.
@@ -37,6 +38,16 @@ struct alignas(16) Step {
 
 // Into how many chunks of equal length the columns of a weight, in blocks, are divided.
 OFA_INLINE uint32_t chunks_of(uint32_t across) { return (across + MOST_ACROSS - 1) / MOST_ACROSS; }
+
+// Whether a block can decode a token of this model.
+OFA_INLINE bool holds_model(const Model& model) {
+    const auto in_chunks = [](uint32_t depth) {
+        const uint32_t across = depth / WEIGHT_BLOCK, chunks = chunks_of(across);
+        return depth % WEIGHT_BLOCK == 0 && chunks <= MOST_CHUNKS && across % chunks == 0;
+    };
+    return model.head_dim == STREAM_HEAD && model.context <= MOST_CONTEXT && in_chunks(model.width) &&
+           in_chunks(model.feed_forward);
+}
 
 struct StepRing {
     sm90::Barrier full[STEP_SLOTS], empty[STEP_SLOTS];

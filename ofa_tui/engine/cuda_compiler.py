@@ -51,8 +51,9 @@ VARIANTS = {
     )
 }
 """By the target of the programs."""
-HOPPER_HEAD, HOPPER_WIDTH = 64, 768
-"""What the bodies of the Hopper kernel hold: heads of 64 columns, rows of 768 at most (cuda/ops/sm90/)."""
+HOPPER_HEAD, HOPPER_WIDTH, HOPPER_FEED_FORWARD, HOPPER_CONTEXT = 64, 768, 3072, 512
+"""What the bodies of the Hopper kernel hold: heads of 64 columns, rows of 768 at most; of a token's input four chunks
+of equal length, of at most 768 values; two keys for each thread (cuda/ops/sm90/)."""
 DEMOS = Variant("demos", "", (), 256, None, 0.0, source="doom/gpu/demos.cu")
 """Not the kernel: plays Doom demos (ofa_tui/doom/gpu_demos.py)."""
 
@@ -74,7 +75,10 @@ class Cubin:
 def best_target(capability: tuple[int, int], model: ModelConfig) -> str:
     """The target of the programs that are fastest on a GPU of this capability: `sm90` where the kernel holds the
     model, else `host`, which runs on all."""
-    fits = model.head_dim == HOPPER_HEAD and model.width <= HOPPER_WIDTH and model.vocab % 16 == 0
+    chunks = -(-model.feed_forward // HOPPER_WIDTH)
+    fits = (model.head_dim == HOPPER_HEAD and model.width <= HOPPER_WIDTH and model.vocab % 16 == 0
+            and model.feed_forward <= HOPPER_FEED_FORWARD and model.feed_forward % (16 * chunks) == 0
+            and model.context <= HOPPER_CONTEXT)
     return "sm90" if capability == VARIANTS["sm90"].capability and fits else "host"
 
 

@@ -32,7 +32,7 @@ CHANGES = {
         "store_relaxed(&serve.opened, ctx.iteration + 1)"),
     "nobody is left before the token is open": (
         "", SEATS, "const uint32_t members = seat_next_token(ctx);",
-        "const uint32_t members = seat_next_token(ctx); release_to_blocks(&serve.members, members); sleep_ns(1000000);"),
+        "const uint32_t members = seat_next_token(ctx); store_relaxed(&serve.members, members); sleep_ns(1000000);"),
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ namespace ofa::sm90 {
 constexpr int CANDIDATES = 16;
 // The near memory of bodies and what products stage behind it. Whoever samples a token has worked on it (tile/token.cuh):
 // storers have nothing left to do.
-constexpr int64_t MOST_WEIGHTS = (4 * 48 + 32) * 1024 / 4 - 2 * BLOCK_THREADS;
+constexpr int64_t MOST_WEIGHTS = (4 * 48 + 32) * 1024 / 4 - (CANDIDATES + 4) * BLOCK_THREADS;
 
 struct Weights {
     float* all;
@@ -23,6 +23,7 @@ struct Weights {
         : all(block.near<float>()), share(int((n + BLOCK_THREADS - 1) / BLOCK_THREADS) | 1) {}
     OFA_INLINE float* own(const Block& block) const { return all + block.thread() * share; }
     OFA_INLINE float* sums() const { return all + BLOCK_THREADS * share; }
+    OFA_INLINE float* lists() const { return sums() + BLOCK_THREADS; }
 };
 
 // The likeliest id; of equals the lowest. f(first id, logits of four ids) is told of all, those behind the last negative
@@ -58,57 +59,72 @@ OFA_INLINE int32_t look_through(Block& block, const float* logits, int n, int al
         }
     }
     const float most = block.max(BLOCK_THREADS, -INFINITY, [=](int64_t) { return largest; });
-    return all - block.max(BLOCK_THREADS, 0, [=](int64_t) { return largest == most ? all - id : 0; });
+    const int32_t best = all - block.max(BLOCK_THREADS, 0, [=](int64_t) { return largest == most ? all - id : 0; });
+    return best < n ? best : n - 1;  // where no logit is a number
 }
 
-// Largest t such that the measures of all weights from t on add up to `wanted`, which those from 0 on do. measure(w) is
-// what a weight counts for.
-template <class Measure>
-OFA_INLINE float threshold(Block& block, const Weights& weights, float wanted, Measure measure) {
+// f(weight) for the thread's own, eight loads at a time.
+template <class F>
+OFA_INLINE void for_each_own(Block& block, const Weights& weights, F f) {
+    constexpr int BATCH = 8;
     const float* const own = weights.own(block);
-    uint32_t low = 0, high = math::bits_of(1.0f) + 1;
-    float above = 0.0f;  // of the weights from `high` on
-    float few[CANDIDATES];
+    int i = 0;
+    for (; i + BATCH <= weights.share; i += BATCH) {
+        float w[BATCH];
+#pragma unroll
+        for (int j = 0; j < BATCH; ++j) w[j] = own[i + j];
+#pragma unroll
+        for (int j = 0; j < BATCH; ++j) f(i + j, w[j]);
+    }
+    for (; i < weights.share; ++i) f(i, own[i]);
+}
+
+// Largest t such that the measures of all weights from t on add up to `wanted`, which those from `enough` on do.
+// measure(w) is what a weight counts for.
+template <class Measure>
+OFA_INLINE float threshold(Block& block, const Weights& weights, float enough, float wanted, Measure measure) {
+    uint32_t low = math::bits_of(enough), high = math::bits_of(1.0f) + 1;
+    float above = 0.0f;             // of the weights from `high` on
+    int between = weights.share;    // how many of the thread's own lie from `low` to `high`, at most
+    float few[CANDIDATES] = {};
     bool listed = false;
     while (high - low > 1) {
         const uint32_t middle = low + (high - low) / 2;
-        const float from = math::float_of(middle), to = math::float_of(high);
+        const float from = math::float_of(middle), to = math::float_of(high), least = math::float_of(low);
         float sum = 0.0f;
+        int upper = 0, lower = 0;
         if (listed) {
 #pragma unroll
             for (int i = 0; i < CANDIDATES; ++i) sum += few[i] >= from && few[i] < to ? measure(few[i]) : 0.0f;
         } else {
-#pragma unroll 8
-            for (int i = 0; i < weights.share; ++i) {
-                const float w = own[i];
-                sum += w >= from && w < to ? measure(w) : 0.0f;
-            }
+            for_each_own(block, weights, [&](int, float w) {
+                if (w >= from && w < to) {
+                    sum += measure(w);
+                    ++upper;
+                }
+                lower += w >= least && w < from ? 1 : 0;
+            });
         }
         const float more = block.sum(BLOCK_THREADS, [=](int64_t) { return sum; });
-        if (above + more >= wanted) {
+        const bool up = above + more >= wanted;
+        if (up) {
             low = middle;
         } else {
             high = middle;
             above += more;
         }
         if (listed) continue;
-        const float least = math::float_of(low), most = math::float_of(high);
-        int count = 0;
-#pragma unroll 8
-        for (int i = 0; i < weights.share; ++i) count += own[i] >= least && own[i] < most ? 1 : 0;
-        if (block.max(BLOCK_THREADS, 0, [=](int64_t) { return count; }) > CANDIDATES) continue;
+        between = up ? upper : lower;
+        if (block.max(BLOCK_THREADS, 0, [=](int64_t) { return between; }) > CANDIDATES) continue;
         listed = true;
-        count = 0;
+        float* const list = weights.lists() + block.thread() * (CANDIDATES + 1);
+        const float first = math::float_of(low), last = math::float_of(high);
+        int count = 0;
+        for_each_own(block, weights, [&](int, float w) {
+            if (w >= first && w < last) list[count++] = w;
+        });
 #pragma unroll
-        for (int i = 0; i < CANDIDATES; ++i) few[i] = -1.0f;
-        for (int i = 0; i < weights.share; ++i) {
-            const float w = own[i];
-            if (!(w >= least && w < most)) continue;
-#pragma unroll
-            for (int place = 0; place < CANDIDATES; ++place)
-                if (place == count) few[place] = w;
-            ++count;
-        }
+        for (int i = 0; i < CANDIDATES; ++i) few[i] = i < count ? list[i] : -1.0f;
     }
     return math::float_of(low);
 }
@@ -165,24 +181,26 @@ OFA_INLINE int32_t sample_near(Block& block, const TaskContext& ctx) {
     float* const own = weights.own(block);
     const float factor = LOG2_E / serve.temperature;
     float sum = 0.0f, least = 0.0f;
-    for (int i = 0; i < weights.share; ++i) {
-        own[i] = exp2_of((own[i] - largest) * factor);
-        sum += own[i];
+    for_each_own(block, weights, [&](int i, float logit) {
+        const float w = exp2_of((logit - largest) * factor);
+        own[i] = w;
+        sum += w;
+    });
+    const auto sum_from_least = [&] {
+        sum = 0.0f;
+        for_each_own(block, weights, [&](int, float w) { sum += w >= least ? w : 0.0f; });
+    };
+    if (serve.top_k > 0 && serve.top_k < n) {
+        least = threshold(block, weights, 0.0f, float(serve.top_k), [](float) { return 1.0f; });
+        sum_from_least();
     }
-    const float k = float(serve.top_k);
-    if (serve.top_k > 0 && serve.top_k < n)
-        least = threshold(block, weights, k, [](float) { return 1.0f; });
     if (serve.top_p < 1.0f) {
-        if (least > 0.0f) {
-            sum = 0.0f;
-            for (int i = 0; i < weights.share; ++i) sum += own[i] >= least ? own[i] : 0.0f;
-        }
-        const float total = block.sum(BLOCK_THREADS, [=](int64_t) { return sum; });
-        const float kept = least;
-        least = fmaxf(least, threshold(block, weights, serve.top_p * total, [=](float w) { return w >= kept ? w : 0.0f; }));
+        const float total = block.sum(BLOCK_THREADS, [=](int64_t) { return sum; }), kept = least;
+        // What is below this adds up to less than what may be left out, with some room for rounding.
+        const float enough = fmaxf(kept, 0.9f * (1.0f - serve.top_p) * total / float(n));
+        least = threshold(block, weights, enough, serve.top_p * total, [=](float w) { return w >= kept ? w : 0.0f; });
+        sum_from_least();
     }
-    sum = 0.0f;
-    for (int i = 0; i < weights.share; ++i) sum += own[i] >= least ? own[i] : 0.0f;
     weights.sums()[block.thread()] = sum;
     block.sync();
     if (warp_of_block() != 0) return best;
@@ -193,7 +211,7 @@ OFA_INLINE int32_t sample_near(Block& block, const TaskContext& ctx) {
 // logits [1, V] -> the next token; while a prompt is read its next token follows instead.
 OFA_NOINLINE void op_sample(Block& block, const TaskContext& ctx) {
     ServeState& serve = *ctx.launch->serve;
-    const bool fits = int64_t(serve.vocab_used) + 2 * BLOCK_THREADS <= MOST_WEIGHTS;
+    const bool fits = int64_t(serve.vocab_used) <= MOST_WEIGHTS;
     const bool from_prompt = serve.prompt_slot != NONE_U32;
     if (!from_prompt && !fits) return ofa::op_sample(block, ctx);
     const int32_t token = from_prompt ? ctx.launch->prompts[uint64_t(serve.prompt_slot) * ctx.launch->model.context +

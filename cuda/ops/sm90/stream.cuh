@@ -3,12 +3,13 @@
 
 #include "ops/stream.h"
 #include "tile/bf16.cuh"
+#include "tile/step.cuh"
 
 namespace ofa::sm90 {
 
 OFA_NOINLINE void op_stream_begin(Block& block, const TaskContext& ctx) {
     const auto open = [&] {
-        if (!open_token(ctx)) return false;
+        if (!check(ctx, 1, holds_model(ctx.launch->model) ? 1 : 0) || !open_token(ctx)) return false;
         open_to_blocks(ctx);
         return true;
     };

@@ -10,19 +10,10 @@
 
 namespace ofa::sm90 {
 
-constexpr int HEAD = 64, UNIT = TokenMemory::UNIT, RUN = UNIT / 2, MOST_ROUNDS = 2;
+constexpr int HEAD = STREAM_HEAD, UNIT = TokenMemory::UNIT, RUN = UNIT / 2, MOST_ROUNDS = 2;
 constexpr int SLICE = TokenMemory::SLICE;
-constexpr uint32_t MOST_CONTEXT = MOST_ROUNDS * BLOCK_THREADS, PATIENT_POLLS = 1024;
-
-// Whether a token of this model can be decoded by the functions below.
-OFA_INLINE bool holds_model(const Model& model) {
-    const auto in_chunks = [](uint32_t depth) {
-        const uint32_t across = depth / WEIGHT_BLOCK, chunks = chunks_of(across);
-        return depth % WEIGHT_BLOCK == 0 && chunks <= MOST_CHUNKS && across % chunks == 0;
-    };
-    return model.head_dim == HEAD && model.context <= MOST_CONTEXT && in_chunks(model.width) &&
-           in_chunks(model.feed_forward);
-}
+constexpr uint32_t PATIENT_POLLS = 1024;
+static_assert(MOST_ROUNDS * BLOCK_THREADS >= MOST_CONTEXT && UNIT * 2 == HEAD);
 
 struct TwoPackets {
     uint64_t at[2];
@@ -45,6 +36,7 @@ struct TokenRun {
     uint32_t position, turn;
     int warp, lane;
     float squares;  // of the warp's slice of the input
+    bool ready;     // the next stage was full when the warp last looked
     uint32_t width, context;
     float inverse_width, epsilon;
 };
@@ -142,52 +134,72 @@ OFA_INLINE float receive_slices(const TokenRun& run, const Step& step, bool norm
     return squares;
 }
 
-// sums += two blocks of weight rows times the slice; sums of even and odd blocks of columns apart.
-template <bool whole>
-OFA_INLINE void multiply_slice(const uint8_t* first, const uint8_t* second, uint32_t count, const Right (&x)[SLICE],
-                               Sums (&sums)[2][2], Barrier* empty, int lane) {
-    uint4 words[2][SLICE];
+// Half a warp's slice of two blocks of weight rows.
+constexpr int HALF_SLICE = SLICE / 2;
+struct HalfSlice {
+    uint4 at[2][HALF_SLICE];
+
+    // Of a slice of `count` blocks of columns; those of the second block of rows lie `apart` bytes on.
+    template <bool whole>
+    OFA_INLINE void load(const uint8_t* from, uint32_t apart, int half, uint32_t count) {
 #pragma unroll
-    for (int i = 0; i < SLICE; ++i) {
-        if (!whole && i >= int(count)) continue;
-        words[0][i] = load_words(first + i * WEIGHT_BLOCK_BYTES);
-        words[1][i] = load_words(second + i * WEIGHT_BLOCK_BYTES);
-    }
-    __syncwarp();
-    if (lane == 0) arrive(empty);
-#pragma unroll
-    for (int i = 0; i < SLICE; ++i) {
-        if (!whole && i >= int(count)) continue;
-#pragma unroll
-        for (int block = 0; block < 2; ++block) {
-            const uint4 w = words[block][i];
-            multiply_add(sums[block][i % 2], Left{{w.x, w.y, w.z, w.w}}, x[i]);
+        for (int i = 0; i < HALF_SLICE; ++i) {
+            const int block = HALF_SLICE * half + i;
+            const bool there = whole || block < int(count);
+            at[0][i] = there ? load_words(from + block * WEIGHT_BLOCK_BYTES) : uint4{0, 0, 0, 0};
+            at[1][i] = there ? load_words(from + apart + block * WEIGHT_BLOCK_BYTES) : uint4{0, 0, 0, 0};
         }
     }
-}
+    // sums += the half times that of the input.
+    OFA_INLINE void multiply(Sums (&sums)[2][2], const Right (&x)[SLICE], int half) const {
+#pragma unroll
+        for (int i = 0; i < HALF_SLICE; ++i)
+#pragma unroll
+            for (int block = 0; block < 2; ++block) {
+                const uint4 w = at[block][i];
+                multiply_add(sums[block][i % 2], Left{{w.x, w.y, w.z, w.w}}, x[HALF_SLICE * half + i]);
+            }
+    }
+};
 
-// The step's rows times the warp's slices, into memory.parts.
+// The step's rows times the warp's slices, into memory.parts. The first half of a stage is on its way to registers while
+// the second half of the stage before it is multiplied.
 template <bool whole>
 OFA_INLINE void multiply_step(TokenRun& run, const Step& step, const Share& share) {
-    const int lane = run.lane, pairs = step.pairs;
-    const uint32_t chunks = step.chunks, second = share.blocks * WEIGHT_BLOCK_BYTES;
+    const int lane = run.lane;
+    const uint32_t pairs = step.pairs, chunks = step.chunks, apart = share.blocks * WEIGHT_BLOCK_BYTES;
     float* const parts = token_memory().parts[run.turn][run.warp];
     const uint8_t* const stages = shared_pipeline().a[0] + share.first * WEIGHT_BLOCK_BYTES + lane * 16;
-    for (int pair = 0; pair < pairs; ++pair) {
+    HalfSlice first, second;
+    bool loaded = false;
+    first.load<false>(stages, 0, 0, 0);
+    for (uint32_t pair = 0; pair < pairs; ++pair) {
         Sums sums[2][2] = {};
-        for (uint32_t chunk = 0; chunk < chunks; ++chunk, run.stages.advance()) {
+        for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
             // Even columns of the right operand hold the values in bf16, odd ones the rest.
             const uint2* const words = reinterpret_cast<const uint2*>(token_memory().x[chunk][run.warp][lane / 4 % 2]);
             Right x[SLICE];
 #pragma unroll
             for (int i = 0; i < SLICE; ++i) {
-                const uint2 both = words[4 * i + lane % 4];
+                const uint2 both = whole || i < int(share.count) ? words[4 * i + lane % 4] : uint2{0, 0};
                 x[i] = {{both.x, both.y}};
             }
             const uint32_t stage = run.stages.stage();
-            const uint8_t* const first = stages + stage * STREAM_STAGE_BYTES;
-            wait_for(&shared_pipeline().full[stage], run.stages.parity());
-            multiply_slice<whole>(first, first + second, share.count, x, sums, &shared_pipeline().empty[stage], lane);
+            const uint8_t* const from = stages + stage * STREAM_STAGE_BYTES;
+            if (!loaded) {
+                if (!run.ready) wait_for(&shared_pipeline().full[stage], run.stages.parity());
+                first.load<whole>(from, apart, 0, share.count);
+            }
+            second.load<whole>(from, apart, 1, share.count);
+            __syncwarp();
+            if (lane == 0) arrive(&shared_pipeline().empty[stage]);
+            run.stages.advance();
+            const uint32_t next_stage = run.stages.stage();
+            run.ready = has_passed_already(&shared_pipeline().full[next_stage], run.stages.parity());
+            first.multiply(sums, x, 0);
+            loaded = run.ready && (chunk + 1 < chunks || pair + 1 < pairs);
+            if (loaded) first.load<whole>(stages + next_stage * STREAM_STAGE_BYTES, apart, 0, share.count);
+            second.multiply(sums, x, 1);
         }
         // Lane quarter 0 .. 3: low and high rows of the first block, of the second one.
         float rows[4];
@@ -239,21 +251,29 @@ OFA_INLINE void finish_qkv(TokenRun& run, const Step& step, const uint4 (&keys)[
         if (run.warp == 1) memory.k[lane] = bf16(rounded);
     }
     block.sync();
-    const float4* const query = reinterpret_cast<const float4*>(memory.q);
-    const uint64_t row = step.row[0] / HEAD * 2 + step.row[0] % HEAD / RUN;
+    // Lane quarter p has elements 8 p .. 8 p + 7 of eight rows at a time, and publishes those of the p-th eight.
+    const int piece = lane % 4;
+    const float4 low = reinterpret_cast<const float4*>(memory.q)[2 * piece];
+    const float4 high = reinterpret_cast<const float4*>(memory.q)[2 * piece + 1];
+    const uint4 new_key = load_words(memory.k + 8 * piece);
+    const uint64_t row = uint64_t(first / HEAD * 2 + first % HEAD / RUN) * run.context;
 #pragma unroll
     for (int round = 0; round < MOST_ROUNDS; ++round) {
-        const uint32_t r = uint32_t(BLOCK_THREADS * round + 32 * run.warp + lane);
-        if (r > run.position) continue;
-        float sum = 0.0f;
+        const uint32_t begin = uint32_t(BLOCK_THREADS * round + 32 * run.warp);
+        if (begin > run.position) continue;  // of the whole warp
+        float score = 0.0f;
 #pragma unroll
-        for (int piece = 0; piece < 4; ++piece) {
-            const Eight key = unpack(r == run.position ? load_words(memory.k + 8 * piece) : keys[round][piece]);
-            const float4 low = query[2 * piece], high = query[2 * piece + 1];
-            sum += low.x * key.at[0] + low.y * key.at[1] + low.z * key.at[2] + low.w * key.at[3];
-            sum += high.x * key.at[4] + high.y * key.at[5] + high.z * key.at[6] + high.w * key.at[7];
+        for (int i = 0; i < 4; ++i) {
+            const uint32_t r = begin + uint32_t(8 * i + lane / 4);
+            const Eight key = unpack(r == run.position ? new_key : keys[round][i]);
+            float sum = (low.x * key.at[0] + low.y * key.at[1]) + (low.z * key.at[2] + low.w * key.at[3]);
+            sum += (high.x * key.at[4] + high.y * key.at[5]) + (high.z * key.at[6] + high.w * key.at[7]);
+            sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 1);
+            sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 2);
+            if (i == piece) score = sum;
         }
-        publish_at(step, 5, int64_t(row * run.context + r), sum);
+        const uint32_t own = begin + uint32_t(8 * piece + lane / 4);
+        if (own <= run.position) publish_at(step, 5, int64_t(row + own), score);
     }
 }
 
@@ -374,20 +394,20 @@ OFA_INLINE void product_step(TokenRun& run, const Step& step, bool new_input, Bl
     if (new_input) {
         const uint64_t begun = clock64();
         const float squares = receive_slices(run, step, normed);
-        if (thread == 0) memory.waited += clock64() - begun;
+        if (thread == BLOCK_THREADS - 1) memory.waited += clock64() - begun;
         if (normed) run.squares = sum_of_warp(squares);
     }
     if (run.lane == 0) memory.squares[run.turn][run.warp] = run.squares;
     uint4 keys[MOST_ROUNDS][4];
+    const bf16* const cached = step.at<const bf16>(3) + unit_column(step.row[0], 8 * (run.lane % 4));
 #pragma unroll
-    for (int round = 0; round < MOST_ROUNDS; ++round) {
-        const uint32_t r = uint32_t(BLOCK_THREADS * round + thread);
-        const bool there = opcode == OPCODE_STREAM_QKV && r < run.position;
-        const bf16* const row_of_keys = step.at<const bf16>(3) + uint64_t(r) * run.width + step.row[0];
+    for (int round = 0; round < MOST_ROUNDS; ++round)
 #pragma unroll
-        for (int piece = 0; piece < 4; ++piece)
-            keys[round][piece] = there ? load_words(row_of_keys + unit_column(0, 8 * piece)) : uint4{0, 0, 0, 0};
-    }
+        for (int i = 0; i < 4; ++i) {
+            const uint32_t r = uint32_t(BLOCK_THREADS * round + 32 * run.warp + 8 * i + run.lane / 4);
+            const bool there = opcode == OPCODE_STREAM_QKV && r < run.position;
+            keys[round][i] = there ? load_words(cached + uint64_t(r) * run.width) : uint4{0, 0, 0, 0};
+        }
     const Share share(step, run.warp);
     if (share.count == SLICE)
         multiply_step<true>(run, step, share);
@@ -422,7 +442,7 @@ OFA_INLINE void rotate_pairs(const TokenRun& run) {
     token_memory().sine[run.lane] = angle.sine;
 }
 
-// What the leader keeps count of between two steps.
+// What the last warp, which has the least to do, keeps count of between two steps.
 OFA_INLINE void count_step(const Step& step) {
     TokenMemory& memory = token_memory();
     memory.tasks += step.tasks;
@@ -457,7 +477,7 @@ OFA_NOINLINE void run_token(const TaskContext& ctx) {
     TokenMemory& memory = token_memory();
     volatile Places& places = pipeline.places[fresh_thread() / 32];
     const Model& model = ctx.launch->model;
-    TokenRun run{{places.stages}, {places.steps}, ctx.launch->serve->position, 0, warp_of_block(), lane_of_thread(), 0.0f,
+    TokenRun run{{places.stages}, {places.steps}, ctx.launch->serve->position, 0, warp_of_block(), lane_of_thread(), 0.0f, false,
                  model.width, model.context, 1.0f / float(model.width), model.norm_epsilon};
     block.for_each(OPCODE_COUNT, [&](int64_t opcode) { memory.spent[opcode] = 0; });
     if (block.leader()) {
@@ -488,7 +508,7 @@ OFA_NOINLINE void run_token(const TaskContext& ctx) {
             input_tag = step.tag[0];
         }
         run.turn ^= 1;
-        if (block.leader()) count_step(step);
+        if (run.warp == TokenMemory::WARPS - 1 && run.lane == 0) count_step(step);
         __syncwarp();
         if (run.lane == 0) arrive(&pipeline.step_ring.empty[at]);
     }
