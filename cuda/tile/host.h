@@ -10,7 +10,7 @@
 namespace ofa::tile {
 
 #if defined(__AVX512F__)
-constexpr int LANES = 16, PANEL_VECTORS = 2, BLOCK_ROWS = 14;
+constexpr int LANES = 16, PANEL_VECTORS = 2, BLOCK_ROWS = 12;
 #define OFA_INTERLEAVE_LOW 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define OFA_INTERLEAVE_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
 #elif defined(__AVX2__)
@@ -32,7 +32,7 @@ constexpr int CACHE_LINE = 16;  // floats
 // The sums of MAX_ROWS x MAX_COLUMNS outputs are kept, in the L2 cache, while k advances in steps of MAX_DEPTH. Where x
 // is packed too, the steps are of TRANSPOSED_DEPTH: a panel, its successor and the columns of x share the L1 cache.
 constexpr int TRANSPOSED_DEPTH = 64;
-constexpr int MAX_DEPTH = 512, MAX_ROWS = 256, MAX_COLUMNS = 256;
+constexpr int MAX_DEPTH = 256, MAX_ROWS = 256, MAX_COLUMNS = 256;
 constexpr int PACKED_PITCH = MAX_ROWS + 16;  // a power of two would map every k to the same few sets of the cache
 
 // Floats from one row to the next up to which columns are read where they lie.
@@ -159,23 +159,18 @@ OFA_NOINLINE void multiply_block(int depth, Source x, Source panel, float* sums,
     for (int i = 0; i < R; ++i)
 #pragma GCC unroll 4
         for (int v = 0; v < PANEL_VECTORS; ++v) c[i][v] = first ? Vector{} : load(sums + i * PANEL + v * LANES);
-    // Rows of x from two pointers on: their offsets to one would take more registers than there are.
-    constexpr int HALF = (R + 1) / 2;
-    const float* low = x.data;
-    const float* high = x.data + HALF * (TRANSPOSE_X ? 1 : x.pitch);
     const auto add_products = [&]() __attribute__((always_inline)) {
         Vector b[PANEL_VECTORS];
 #pragma GCC unroll 4
         for (int v = 0; v < PANEL_VECTORS; ++v) b[v] = load(panel.data + v * LANES);
 #pragma GCC unroll 16
         for (int i = 0; i < R; ++i) {
-            const float a = (i < HALF ? low : high)[i % HALF * (TRANSPOSE_X ? 1 : x.pitch)];
+            const float a = TRANSPOSE_X ? x.data[i] : x.data[i * x.pitch];
 #pragma GCC unroll 4
             for (int v = 0; v < PANEL_VECTORS; ++v) c[i][v] += a * b[v];
         }
         panel.data += panel.pitch;
-        low += TRANSPOSE_X ? x.pitch : 1;
-        high += TRANSPOSE_X ? x.pitch : 1;
+        x.data += TRANSPOSE_X ? x.pitch : 1;
     };
     int k = 0;
     if (ahead.count > 0) {
