@@ -41,16 +41,15 @@ struct TokenRun {
     float inverse_width, epsilon;
 };
 
-// While a packet does not come, with the deadline of all waits (sched/wait.h). False when there is no sense in waiting. No
-// call: what calls in a loop is spilled around it.
-OFA_INLINE bool has_patience(const TokenRun& run, const Step& step, int operand) {
+// While a packet does not come, with the deadline of all waits (sched/wait.h). False when there is no sense in waiting.
+OFA_NOINLINE bool has_patience(const Step& step, int operand) {
     TaskContext ctx = *token_memory().ctx;
     const Launch& launch = *ctx.launch;
     if (aborted(launch)) return false;
     ctx.task = launch.programs[PROGRAM_DECODE].tasks + step.task;
     show_task(ctx, PHASE_WAITING);
-    uint64_t& checked_ns = token_memory().checked_ns[run.warp];
-    uint64_t& started_ns = token_memory().started_ns[run.warp];
+    uint64_t& checked_ns = token_memory().checked_ns[warp_of_block()];
+    uint64_t& started_ns = token_memory().started_ns[warp_of_block()];
     const uint64_t now = now_ns();
     if (now - checked_ns > LONGEST_GAP_NS || held(ctx)) started_ns = now;
     checked_ns = now;
@@ -64,7 +63,7 @@ OFA_INLINE bool look_again(const TokenRun& run, const Step& step, int operand, b
     if (__all_sync(0xFFFFFFFFu, there)) return false;
     if (++polls % PATIENT_POLLS != 0) return true;
     volatile uint32_t& given_up = token_memory().given_up;
-    if (given_up == 0 && run.lane == 0 && !has_patience(run, step, operand)) given_up = 1;
+    if (given_up == 0 && run.lane == 0 && !has_patience(step, operand)) given_up = 1;
     __syncwarp();
     return given_up == 0;
 }
@@ -79,10 +78,12 @@ struct Share {
     }
 };
 
-// The warp's slices of the step's input into its part of memory.x. Returns the sum of the squares of the lane's values.
+// The warp's slices of the step's input, of at most `MOST` chunks, into its part of memory.x. Returns the sum of the squares
+// of the lane's values.
+template <int MOST>
 OFA_INLINE float receive_slices(const TokenRun& run, const Step& step, bool normed) {
     const Share share(step, run.warp);
-    const uint32_t pairs = share.count * (WEIGHT_BLOCK / 2), chunks = step.chunks, tag = step.tag[0];
+    const uint32_t pairs = share.count * (WEIGHT_BLOCK / 2), chunks = MOST == 1 ? 1 : step.chunks, tag = step.tag[0];
     const uint32_t pair = uint32_t(run.lane) < pairs ? uint32_t(run.lane) : 0;
     const bool two = pair + 32 < pairs, one = uint32_t(run.lane) < pairs;
     const uint32_t column = share.first * WEIGHT_BLOCK + 2 * pair, further = share.blocks * WEIGHT_BLOCK;
@@ -93,11 +94,11 @@ OFA_INLINE float receive_slices(const TokenRun& run, const Step& step, bool norm
         gain[0] = *reinterpret_cast<const float2*>(step.at<const float>(1) + column);
         gain[1] = *reinterpret_cast<const float2*>(step.at<const float>(1) + column + second);
     }
-    TwoPackets got[MOST_CHUNKS][2];
+    TwoPackets got[MOST][2];
     for (uint32_t polls = 0;;) {
         bool there = true;
 #pragma unroll
-        for (int chunk = 0; chunk < MOST_CHUNKS; ++chunk)
+        for (int chunk = 0; chunk < MOST; ++chunk)
             if (chunk < chunks) {
                 got[chunk][0] = load_two(from + chunk * further);
                 got[chunk][1] = load_two(from + chunk * further + second);
@@ -105,7 +106,7 @@ OFA_INLINE float receive_slices(const TokenRun& run, const Step& step, bool norm
                 got[chunk][0] = got[chunk][1] = {};  // set everywhere: else it would be alive all through the token
             }
 #pragma unroll
-        for (int chunk = 0; chunk < MOST_CHUNKS; ++chunk)
+        for (int chunk = 0; chunk < MOST; ++chunk)
             if (chunk < chunks)
 #pragma unroll
                 for (int part = 0; part < 4; ++part) there &= tag_of(got[chunk][part / 2].at[part % 2]) == tag;
@@ -115,7 +116,7 @@ OFA_INLINE float receive_slices(const TokenRun& run, const Step& step, bool norm
     const int place = run.lane / 8 * 8 + run.lane % 4 * 2 + run.lane % 8 / 4;
     float squares = 0.0f;
 #pragma unroll
-    for (int chunk = 0; chunk < MOST_CHUNKS; ++chunk)
+    for (int chunk = 0; chunk < MOST; ++chunk)
         if (chunk < chunks) {
             uint32_t(&words)[2][TokenMemory::SLICE_PAIRS] = token_memory().x[chunk][run.warp];
 #pragma unroll
@@ -381,23 +382,28 @@ OFA_INLINE float receive_one(const TokenRun& run, const Step& step, const uint64
     return value_of(got);
 }
 
-OFA_INLINE void product_step(TokenRun& run, const Step& step, bool new_input, Block& block) {
-    TokenMemory& memory = token_memory();
-    const uint32_t opcode = step.opcode;
-    const bool normed = opcode != OPCODE_STREAM_MATMUL_RESIDUAL;
-    const int thread = 32 * run.warp + run.lane, pair = thread / 32;
-    const bool second = thread % 32 >= WEIGHT_BLOCK;
-    const bool has_row = pair < step.pairs && !(second && (step.single >> pair & 1) != 0);
-    const uint32_t row = has_row ? step.row[pair] + uint32_t(thread % 32) : step.row[0];
-    const uint64_t* const before = step.at<const uint64_t>(2) + row;  // in the residual stream
-    const uint64_t skip = !normed && pair < step.pairs ? load_relaxed(before) : 0;
+// The step's input, where it is not that of the step before, and its rows times the input.
+template <int MOST>
+OFA_INLINE void receive_step(TokenRun& run, const Step& step, bool new_input, bool normed) {
     if (new_input) {
         const uint64_t begun = clock64();
-        const float squares = receive_slices(run, step, normed);
-        if (thread == BLOCK_THREADS - 1) memory.waited += clock64() - begun;
+        const float squares = receive_slices<MOST>(run, step, normed);
+        if (run.warp == TokenMemory::WARPS - 1 && run.lane == 0) token_memory().waited += clock64() - begun;
         if (normed) run.squares = sum_of_warp(squares);
     }
-    if (run.lane == 0) memory.squares[run.turn][run.warp] = run.squares;
+    if (run.lane == 0) token_memory().squares[run.turn][run.warp] = run.squares;
+}
+
+OFA_INLINE void multiply_step(TokenRun& run, const Step& step) {
+    const Share share(step, run.warp);
+    if (share.count == SLICE)
+        multiply_step<true>(run, step, share);
+    else
+        multiply_step<false>(run, step, share);
+}
+
+OFA_INLINE void qkv_step(TokenRun& run, const Step& step, bool new_input, Block& block) {
+    receive_step<1>(run, step, new_input, true);
     uint4 keys[MOST_ROUNDS][4];
     const bf16* const cached = step.at<const bf16>(3) + unit_column(step.row[0], 8 * (run.lane % 4));
 #pragma unroll
@@ -405,31 +411,40 @@ OFA_INLINE void product_step(TokenRun& run, const Step& step, bool new_input, Bl
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const uint32_t r = uint32_t(BLOCK_THREADS * round + 32 * run.warp + 8 * i + run.lane / 4);
-            const bool there = opcode == OPCODE_STREAM_QKV && r < run.position;
-            keys[round][i] = there ? load_words(cached + uint64_t(r) * run.width) : uint4{0, 0, 0, 0};
+            keys[round][i] = r < run.position ? load_words(cached + uint64_t(r) * run.width) : uint4{0, 0, 0, 0};
         }
-    const Share share(step, run.warp);
-    if (share.count == SLICE)
-        multiply_step<true>(run, step, share);
-    else
-        multiply_step<false>(run, step, share);
+    multiply_step(run, step);
     block.sync();
-    if (opcode == OPCODE_STREAM_QKV) {
-        finish_qkv(run, step, keys, block);
-    } else if (pair < step.pairs) {
-        const float sum = sum_of_parts(run, thread);
-        if (!normed) {
-            const float skipped = receive_one(run, step, before, skip);
-            if (has_row) publish_at(step, 3, row, skipped + sum);
-            return;
-        }
-        const float value = sum * scale_of_norm(run);
-        if (!has_row) return;
-        if (opcode == OPCODE_STREAM_NORM_MATMUL_GELU)
-            publish_at(step, 3, row, gelu_of(value));
-        else
-            step.at<float>(3)[row] = value;
+    finish_qkv(run, step, keys, block);
+}
+
+OFA_INLINE void product_step(TokenRun& run, const Step& step, bool new_input, Block& block) {
+    const uint32_t opcode = step.opcode;
+    const bool normed = opcode != OPCODE_STREAM_MATMUL_RESIDUAL;
+    const int pair = run.warp;
+    const bool mine = pair < step.pairs, has_row = mine && (run.lane < WEIGHT_BLOCK || (step.single >> pair & 1) == 0);
+    const uint32_t row = has_row ? step.row[pair] + uint32_t(run.lane) : step.row[0];
+    const uint64_t* const before = step.at<const uint64_t>(2) + row;  // in the residual stream
+    const uint64_t skip = !normed && mine ? load_relaxed(before) : 0;
+    if (step.chunks == 1)
+        receive_step<1>(run, step, new_input, normed);
+    else
+        receive_step<MOST_CHUNKS>(run, step, new_input, normed);
+    multiply_step(run, step);
+    block.sync();
+    if (!mine) return;
+    const float sum = sum_of_parts(run, 32 * pair + run.lane);
+    if (!normed) {
+        const float skipped = receive_one(run, step, before, skip);
+        if (has_row) publish_at(step, 3, row, skipped + sum);
+        return;
     }
+    const float value = sum * scale_of_norm(run);
+    if (!has_row) return;
+    if (opcode == OPCODE_STREAM_NORM_MATMUL_GELU)
+        publish_at(step, 3, row, gelu_of(value));
+    else
+        step.at<float>(3)[row] = value;
 }
 
 // The rotation of each pair of columns at the token's position, by one warp.
@@ -503,7 +518,11 @@ OFA_NOINLINE void run_token(const TaskContext& ctx) {
             attend_step(run, step, block);
             input = 0;
         } else {
-            product_step(run, step, input != step.base[0] || input_tag != step.tag[0], block);
+            const bool new_input = input != step.base[0] || input_tag != step.tag[0];
+            if (opcode == OPCODE_STREAM_QKV)
+                qkv_step(run, step, new_input, block);
+            else
+                product_step(run, step, new_input, block);
             input = step.base[0];
             input_tag = step.tag[0];
         }
