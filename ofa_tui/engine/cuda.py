@@ -41,6 +41,7 @@ class KernelFacts:
 
     scratch_bytes: int
     game_bytes: int
+    snapshot_bytes: int
     clock_ns: int
     asked_ns: int
     """The host's monotonic clock when the GPU's stood at clock_ns."""
@@ -80,7 +81,7 @@ class CudaEngine(ResidentEngine):
             self._facts = _ask_kernel(self._gpu, module.get_function(FACTS), config)
             memory = RunMemory(
                 programs, config, lambda head: self._facts.scratch_bytes, self._facts.game_bytes,
-                self._gpu.free_bytes(), default_deadline_s=default_deadline_s(config, cubin.variant),
+                self._gpu.free_bytes(), self._facts.snapshot_bytes, default_deadline_s(config, cubin.variant),
             )
             self._base = self._gpu.allocate(memory.arena.size)
             memory.arena.relocate(self._base)
@@ -351,16 +352,16 @@ def _check_fits(programs: ProgramSet, config: RunConfig, cubin: Cubin, gpu: Gpu)
 def _ask_kernel(gpu: Gpu, function: Any, config: RunConfig) -> KernelFacts:
     """Runs kernel_facts. Raises OfaError for a cubin of another version."""
     layout = abi_header.layout()
-    answers = np.zeros(4 + len(layout), np.uint64)
+    answers = np.zeros(5 + len(layout), np.uint64)
     address = gpu.allocate(answers.nbytes)
     head = model_of_launch(config)[0]
     function(head, np.uint64(address), block=(1, 1, 1), grid=(1, 1), stream=gpu.kernel_stream)
     gpu.finish(gpu.kernel_stream, START_TIMEOUT_S)
     asked_ns = time.monotonic_ns()
     gpu.download(answers, address)
-    scratch, game, clock, *rest = (int(number) for number in answers)
+    scratch, game, snapshot, clock, *rest = (int(number) for number in answers)
     check_layout(rest[:-1], "the GPU kernel")
-    return KernelFacts(scratch, game, clock, asked_ns, rest[-1])
+    return KernelFacts(scratch, game, snapshot, clock, asked_ns, rest[-1])
 
 
 def _dynamic_shared(gpu: Gpu, facts: KernelFacts) -> int:
