@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -26,6 +27,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from ofa_tui import abi
+from ofa_tui.checkpoint.checkpoint import Described, Identity, file_name, find_checkpoint, going_on
+from ofa_tui.checkpoint.saver import Saver
+from ofa_tui.checkpoint.tensors import scratch_name
 from ofa_tui.data.prepare import corpus_spec, model_for, prepare
 from ofa_tui.data.tokenizers import ByteTokenizer
 from ofa_tui.doom import gpu_demos, packer, search, trace
@@ -54,6 +58,8 @@ REPORT_S = 10.0
 CPU_LOSSES = "losses-of-the-cpu.json"
 HOPPER_LOSSES = "losses-of-the-cpu-sm90.json"
 HELD_OUT_WINDOWS = 8
+CHECKPOINT_STEPS, CHECKPOINT_EVERY = 300, 100
+KILLED = "checkpoints-of-a-killed-run"
 SANITIZER_S, FINITE_TOKENS, FINITE_FRAMES = 300.0, 20, 20
 """Of the part `finite`."""
 ROOT = Path(__file__).resolve().parents[1]
@@ -360,7 +366,9 @@ def _child(options: Options, task: str) -> subprocess.Popen[str]:
 
 def hold(options: Options, task: str) -> None:
     """What such a process does, until it is killed."""
-    if task == "run":
+    if task == "checkpoints":
+        _with_checkpoints(options, options.out / KILLED)
+    elif task == "run":
         running = engine(options, tiny(100_000, (96, 28, 0)))
         running.start()
         follow(running, lambda s: s.steps_done >= 3, 60)
@@ -397,6 +405,49 @@ def part_memory_held(options: Options) -> Result:
         child.kill()
         child.wait(30)
     return {"ok": bool(said) and took < REPORT_S, "line": f"after {took:.1f} s: {said}; doctor: {notes}"}
+
+
+def _with_checkpoints(options: Options, folder: Path, resumed: Path | None = None) -> list[float]:
+    """Losses of a run of model-s that keeps its state every so many steps, from `resumed` on or from the beginning."""
+    config = hopper_config(preset("model-s").model, CHECKPOINT_STEPS, (96, 28, 0), copies_state=True)
+    described = Described(Identity.of(config, "sm90", "bf16"), config.train, config.tokenizer, {})
+    if resumed:
+        config = going_on(config, find_checkpoint(resumed)[0], "sm90", "bf16", resample=False)
+    running = hopper_engine(options, config)
+    saver = Saver(running, folder, lambda: described, every=CHECKPOINT_EVERY)
+    saver.start()
+    snapshots = run_to_end(running, 110)
+    saver.close()
+    saved = [entry for snapshot in [*snapshots, running.poll()] for entry in snapshot.saved]
+    for entry in saved:
+        print(f"step {entry.step}: {entry.bytes / 1e9:.2f} GB, held {entry.held_ms:.1f} ms, {entry.write_s:.1f} s "
+              f"{entry.error}", flush=True)
+    running.close()
+    return losses_of(snapshots)
+
+
+def part_checkpoint(options: Options) -> Result:
+    """A run killed while it writes a checkpoint goes on from the one before, bit for bit."""
+    whole, killed = options.out / "checkpoints-of-a-whole-run", options.out / KILLED
+    for folder in (whole, killed):
+        shutil.rmtree(folder, ignore_errors=True)
+    expected = _with_checkpoints(options, whole)
+    command = [sys.executable, __file__, "--out", str(options.out), "--hold", "checkpoints", *_file_arguments(options)]
+    child = subprocess.Popen(command)
+    half_written = killed / scratch_name(Path(file_name(2 * CHECKPOINT_EVERY))).name
+    give_up = time.monotonic() + 100
+    while not half_written.exists() and child.poll() is None and time.monotonic() < give_up:
+        time.sleep(0.001)
+    child.kill()
+    child.wait(30)
+    in_the_midst = half_written.exists() and not (killed / file_name(2 * CHECKPOINT_EVERY)).exists()
+    losses = _with_checkpoints(options, killed, killed)
+    equal = losses == expected[CHECKPOINT_EVERY:] and len(losses) > 0
+    for folder in (whole, killed):
+        shutil.rmtree(folder, ignore_errors=True)
+    return {"ok": in_the_midst and equal,
+            "line": f"killed {'in the midst of' if in_the_midst else 'NOT during'} the second checkpoint; the "
+                    f"{len(losses)} losses after the first {'equal' if equal else 'DIFFER'}"}
 
 
 def part_usable(options: Options) -> Result:
@@ -592,6 +643,7 @@ PARTS: dict[str, tuple[Callable[[Options], Result], int]] = {
     "hopper_wrong_count": (part_hopper_wrong_count, 60),
     "killed": (part_killed, 120),
     "memory_held": (part_memory_held, 120),
+    "checkpoint": (part_checkpoint, 240),
     "usable": (part_usable, 90),
     "demos": (part_demos, 480),
     "hopper_reference": (part_hopper_reference, 480),
@@ -661,7 +713,7 @@ def main() -> int:
     parser.add_argument("--golden", type=Path, default=ROOT.parent / "shared" / "doom-golden",
                         help="folder of demos with their traces")
     parser.add_argument("--run", choices=PARTS, help=argparse.SUPPRESS)
-    parser.add_argument("--hold", choices=("run", "memory"), help=argparse.SUPPRESS)
+    parser.add_argument("--hold", choices=("run", "memory", "checkpoints"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     options = Options(arguments.out, arguments.cubin, arguments.sm90_cubin, arguments.demos_cubin, arguments.golden)
     options.out.mkdir(parents=True, exist_ok=True)
