@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from count_launches import counted
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -557,30 +558,14 @@ def part_demos(options: Options) -> Result:
 
 def part_launches(options: Options) -> Result:
     """What CUPTI saw around a whole run, through PyTorch's profiler."""
-    import torch
-
-    torch.cuda.init()
-    torch.zeros(1, device="cuda")
-    torch.cuda.synchronize()
     runs = 1
-    activities = [torch.profiler.ProfilerActivity.CUDA, torch.profiler.ProfilerActivity.CPU]
-    with torch.profiler.profile(activities=activities) as profiler:
+    with counted() as counts:
         snapshots = run_to_end(engine(options, tiny(20, (96, 28, 0))), 60)
         if options.sm90_cubin or architecture() == "90a":
             snapshots += run_to_end(hopper_engine(options, hopper_config(SMALL, 20, (96, 28, 0))), 60)
             runs = 2
-    path = options.out / "launches.json"
-    profiler.export_chrome_trace(str(path))
-    events = json.loads(path.read_text())["traceEvents"]
-    kinds: dict[str, int] = {}
-    for event in events:
-        if event.get("cat") in ("kernel", "gpu_memset", "gpu_memcpy"):
-            name = event["name"] if event["cat"] == "kernel" else event["cat"]
-            kinds[name] = kinds.get(name, 0) + 1
-    path.unlink()
-    kernels = {name: count for name, count in kinds.items() if not name.startswith("gpu_")}
-    return {"ok": kernels.get("megakernel") == runs and len(losses_of(snapshots)) == 20 * runs,
-            "line": ", ".join(f"{name} {count}" for name, count in kinds.items()), "counts": kinds}
+    return {"ok": counts["megakernel"] == runs and len(losses_of(snapshots)) == 20 * runs,
+            "line": ", ".join(f"{name} {count}" for name, count in counts.items()), "counts": dict(counts)}
 
 
 def part_finite(options: Options) -> Result:
