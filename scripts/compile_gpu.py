@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Compiles the kernel for a GPU without having one, and reads the assembler's report.
 
-    scripts/compile_gpu.py [--arch 90a] [--variant portable|sm90] [--nvcc PATH] [--keep FILE]
+    scripts/compile_gpu.py [--arch 90a] [--variant portable|sm90] [--nvcc PATH] [--disassembler PATH] [--keep FILE]
 
-Prints registers, stack and spills of the entry and, apart from it, the called functions that spill most. Fails when
-the entry spills registers, when the assembler says that it ignored a request for registers or serialised matrix
-instructions (C75xx), or on an error.
+Without --variant each that the architecture runs, in processes of their own. Prints registers, stack and spills of the
+entry and, apart from it, the called functions that spill most. Fails when the entry spills registers, when the
+assembler says that it ignored a request for registers or serialised matrix instructions (C75xx), or on an error. Where
+there is a disassembler (cuobjdump), it also fails when the Hopper entry lacks matrix instructions or requests for
+registers, or when a loop around matrix instructions reads or writes local memory.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -20,8 +23,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from ofa_tui import abi_header, locations
-from ofa_tui.engine import compiler, cuda_compiler
+from ofa_tui.engine import cuda_compiler
+from ofa_tui.engine.cuda_compiler import Variant
 from ofa_tui.errors import OfaError
 
 ENTRY = "megakernel"
@@ -103,12 +106,83 @@ def summary(text: str, worst: int = 10) -> str:
     return "\n".join(lines)
 
 
+def find_disassembler(nvcc: str) -> str | None:
+    """cuobjdump on the PATH or beside nvcc."""
+    place = Path(shutil.which(nvcc) or nvcc).resolve().parent
+    return shutil.which("cuobjdump") or shutil.which("cuobjdump", path=str(place))
+
+
+def disassemble(disassembler: str, code: bytes) -> str:
+    """The entry's instructions. Raises OfaError where the disassembler fails."""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(code)
+        file.flush()
+        try:
+            done = subprocess.run([disassembler, "-sass", "-fun", ENTRY, file.name], capture_output=True, text=True)
+        except OSError as error:
+            raise OfaError(f"{disassembler} cannot be started: {error.strerror or error}") from error
+    if done.returncode != 0:
+        raise OfaError(f"{disassembler} cannot read the cubin: {done.stderr.strip() or 'it says nothing'}")
+    return done.stdout
+
+
+def read_instructions(sass: str) -> dict[int, str]:
+    """Instructions by their addresses."""
+    return {int(at, 16): text for at, text in re.findall(r"/\*([0-9a-f]{4,})\*/\s+(\S.*?)\s*;", sass)}
+
+
+def loops_around(instructions: dict[int, str], places: list[int]) -> list[range]:
+    """The innermost loop that each place is part of, in order, each once: addresses, the last instruction included."""
+    branches = {at: re.search(r"\bBRA\b.*\b0x([0-9a-f]+)", text) for at, text in instructions.items()}
+    loops = [range(int(to[1], 16), at + 1) for at, to in branches.items() if to and int(to[1], 16) <= at]
+    innermost = (min((loop for loop in loops if place in loop), key=len, default=range(0)) for place in places)
+    return sorted(set(innermost), key=lambda loop: loop.start)
+
+
+def sass_faults(sass: str, variant: Variant) -> list[str]:
+    """What the instructions of the entry lack, or have where it costs time, as sentences."""
+    if variant.capability is None:
+        return []
+    instructions = read_instructions(sass)
+    products = [at for at, text in instructions.items() if "HGMMA" in text]
+    found = [] if products else [f"{ENTRY} has no matrix instructions (HGMMA)"]
+    requests = " ".join(text for text in instructions.values() if "USETMAXREG" in text)
+    if "ALLOC" not in requests.replace("DEALLOC", "") or "DEALLOC" not in requests:
+        found.append(f"{ENTRY} does not give registers from one warpgroup to the others (USETMAXREG)")
+    for loop in loops_around(instructions, products):
+        local = [at for at in loop if re.search(r"\b(LDL|STL)\b", instructions.get(at, ""))]
+        if local:
+            found.append(f"the loop of matrix instructions at {loop.start:#x} uses local memory at {local[0]:#x}")
+    return found
+
+
+def compile_each(variants: list[Variant], arguments: list[str]) -> int:
+    """A process for each variant, all at once; what they print comes one after the other."""
+    processes = [
+        subprocess.Popen([sys.executable, __file__, *arguments, "--variant", variant.name],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for variant in variants
+    ]
+    for process in processes:
+        out, error = process.communicate()
+        sys.stdout.write(out)
+        sys.stdout.flush()
+        sys.stderr.write(error)
+    return max(process.returncode for process in processes)
+
+
+def runs_on(variant: Variant, architecture: str) -> bool:
+    """Whether the variant can be compiled for an architecture, like `90a`."""
+    return variant.capability is None or architecture == "{}{}a".format(*variant.capability)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--arch", default="90a", help="GPU architecture (default: 90a)")
     parser.add_argument("--nvcc", default=cuda_compiler.find_nvcc(), help="CUDA compiler (default: the one on PATH)")
-    parser.add_argument("--variant", choices=[v.name for v in cuda_compiler.VARIANTS.values()], default="sm90",
-                        help="which form of the kernel (default: sm90)")
+    parser.add_argument("--disassembler", help="cuobjdump (default: the one on PATH or beside nvcc)")
+    parser.add_argument("--variant", choices=[v.name for v in cuda_compiler.VARIANTS.values()],
+                        help="which form of the kernel (default: each; with --keep sm90)")
     parser.add_argument("--keep", type=Path, help="where to put the cubin; its report goes beside it as .txt")
     options = parser.parse_args()
     if not options.nvcc:
@@ -121,28 +195,30 @@ def main() -> int:
         print(f"the cubin cannot be kept as {options.keep}; give --keep a file in a folder that exists",
               file=sys.stderr)
         return 2
-    with tempfile.TemporaryDirectory() as folder:
-        work = Path(folder)
-        abi_header.write_headers(work / "generated")
-        cubin = work / "megakernel.cubin"
-        variant = next(v for v in cuda_compiler.VARIANTS.values() if v.name == options.variant)
-        (work / "kernel.cu").write_text(variant.text)
-        include = [locations.cuda_sources(), work / "generated"]
-        arguments = cuda_compiler.nvcc_arguments(
-            options.nvcc, variant, options.arch, include, "kernel.cu", cubin.name
-        )
-        try:
-            text = compiler.run_compiler(arguments, work)
-        except OfaError as error:
-            print(error, file=sys.stderr)
-            return 1
+    name = options.variant or ("sm90" if options.keep else None)
+    known = cuda_compiler.VARIANTS.values()
+    variants = [v for v in known if v.name == name or (not name and runs_on(v, options.arch))]
+    if len(variants) > 1:
+        return compile_each(variants, sys.argv[1:])
+    variant = variants[0]
+    disassembler = options.disassembler or find_disassembler(options.nvcc)
+    try:
+        cubin = cuda_compiler.cubin_for(variant, options.arch, nvcc=options.nvcc)
+        found = faults(cubin.report)
+        if disassembler:
+            found += sass_faults(disassemble(disassembler, cubin.code), variant)
         if options.keep:
-            shutil.copy(cubin, options.keep)
-            options.keep.with_suffix(".txt").write_text(text)
-    print(summary(text))
-    found = faults(text)
+            options.keep.write_bytes(cubin.code)
+            options.keep.with_suffix(".txt").write_text(cubin.report)
+    except OfaError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"{variant.name}, sm_{options.arch}")
+    print(summary(cubin.report))
+    if not disassembler:
+        print("no cuobjdump was found: the instructions were not looked at")
     for fault in found:
-        print(f"unfit: {fault}", file=sys.stderr)
+        print(f"unfit: {variant.name}: {fault}", file=sys.stderr)
     return 1 if found else 0
 
 

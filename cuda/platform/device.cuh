@@ -51,7 +51,7 @@ public:
     __device__ uint32_t sm() const { return sm_; }
     __device__ int thread() const { return int(threadIdx.x) - FIRST_THREAD; }
     __device__ int threads() const { return BLOCK_THREADS; }
-    __device__ bool leader() const { return threadIdx.x == FIRST_THREAD; }
+    __device__ bool leader() const { return fresh_thread() == FIRST_THREAD; }
     __device__ void sync() { asm volatile("bar.sync 1, 256;" ::: "memory"); }
 
     template <class F>

@@ -155,15 +155,12 @@ OFA_INLINE void store_tasks(Pipeline& pipeline, int consumer) {
     }
 }
 
-OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STAGES>& stages,
-                              Position<BUFFERS>& buffers) {
-    const int thread = fresh_thread(), consumer = thread / WARPGROUP - 1;
+OFA_INLINE int consumer_of(int thread) { return thread / WARPGROUP - 1; }
+
+OFA_INLINE void sum_products(Pipeline& pipeline, const Slot& slot, Position<STAGES>& stages, float (&sums)[128]) {
+    const int thread = fresh_thread(), consumer = consumer_of(thread);
     const bool lane0 = thread % 32 == 0;
     const Task& task = slot.task;
-    const TilePlace place(task, thread, consumer);
-    float sums[128];  // set here, not by the first product: else they would count as alive across the call of a body
-#pragma unroll
-    for (float& sum : sums) sum = 0.0f;
     const uint32_t blocks = (product_depth(slot.ctx, task) + TILE_DEPTH - 1) / TILE_DEPTH;
     if (task.opcode == OPCODE_MATMUL_DW_ADAMW)
         multiply_tile<true, true>(pipeline, consumer, lane0, blocks, stages, sums);
@@ -171,6 +168,17 @@ OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STA
         multiply_tile<false, true>(pipeline, consumer, lane0, blocks, stages, sums);
     else
         multiply_tile<false, false>(pipeline, consumer, lane0, blocks, stages, sums);
+}
+
+OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STAGES>& stages,
+                              Position<BUFFERS>& buffers) {
+    float sums[128];  // set here, not by the first product: else they would count as alive across the call of a body
+#pragma unroll
+    for (float& sum : sums) sum = 0.0f;
+    sum_products(pipeline, slot, stages, sums);
+    const Task& task = slot.task;
+    const int thread = fresh_thread(), consumer = consumer_of(thread);  // not kept during the sums
+    const TilePlace place(task, thread, consumer);
     switch (task.opcode) {
     case OPCODE_MATMUL_DW_ADAMW:
         pipeline.block.sync();  // both have read the stages, where the gradient comes to lie
@@ -265,26 +273,36 @@ OFA_INLINE void consume_tasks(Pipeline& pipeline) {
     }
 }
 
+// Ends the thread. A call, followed by a loop that is never run: were the end in sight of the entry, the compiler would keep
+// a place where consumers and producers meet again, and spill it across the calls of bodies.
+OFA_NOINLINE void exit_thread() { asm volatile("exit;"); }
+[[noreturn]] OFA_INLINE void end_thread() {
+    exit_thread();
+    for (;;) asm volatile("");
+}
+
 }  // namespace ofa
 
 extern "C" __global__ void __launch_bounds__(384, 1) megakernel(const __grid_constant__ ofa::Launch launch) {
     extern __shared__ uint8_t shared[];
     static_assert(sizeof(ofa::Pipeline) <= ofa::SHARED_BYTES);
     ofa::Pipeline& pipeline = ofa::shared_pipeline();
-    if (threadIdx.x == 0) {
+    if (ofa::fresh_thread() == 0) {
         if (ofa::sm90::shared_address(shared) != ofa::SHARED_START) __trap();
         pipeline.open();
         pipeline.block.open(blockIdx.x, pipeline.a[0], sizeof pipeline.a + sizeof pipeline.b, launch.scratch,
                             launch.scratch_bytes);
     }
     __syncthreads();
-    if (threadIdx.x < 128) {
-        ofa::sm90::give_up_registers_to<ofa::PRODUCER_REGISTERS>();
-        if (threadIdx.x == 0) ofa::load_tasks(pipeline);
-        if (threadIdx.x == 64 || threadIdx.x == 96) ofa::store_tasks(pipeline, int(threadIdx.x) / 32 - 2);
-        if (threadIdx.x / 32 == 1) ofa::claim_tasks(pipeline, launch);
-    } else {
+    if (ofa::fresh_thread() >= ofa::WARPGROUP) {
         ofa::sm90::take_registers_to<ofa::CONSUMER_REGISTERS>();
         ofa::consume_tasks(pipeline);
+        ofa::end_thread();
     }
+    ofa::sm90::give_up_registers_to<ofa::PRODUCER_REGISTERS>();
+    const int warp = ofa::fresh_thread() / 32;
+    if (warp != 1 && ofa::fresh_thread() % 32 != 0) ofa::end_thread();
+    if (warp == 0) ofa::load_tasks(pipeline);
+    if (warp == 1) ofa::claim_tasks(pipeline, launch);
+    if (warp >= 2) ofa::store_tasks(pipeline, warp - 2);
 }

@@ -93,25 +93,35 @@ struct Lines {
     OFA_INLINE T* at(int half, int j) const { return line[half] + 8 * j; }
 };
 
-// y f4 = skip f4 + sums. The loads of a batch are on their way together.
-OFA_INLINE void store_with_skip(const TaskContext& ctx, const Task& task, const TilePlace& place, const float (&sums)[128]) {
-    constexpr int BATCH = 8;
-    const Lines<float> skip(ctx, task, 2, place), y(ctx, task, 3, place);
+// y f4 = skip f4 + sums. The loads of a batch are on their way together. A whole tile asks for no bounds: conditions that
+// are kept from the loads to the stores take registers.
+template <bool WHOLE>
+OFA_INLINE void store_with_skip(const Lines<float>& skip, const Lines<float>& y, const float (&sums)[128]) {
+    constexpr int BATCH = WHOLE ? 8 : 1;
 #pragma unroll
     for (int first = 0; first < TILE_COLUMNS / 8; first += BATCH) {
         float2 values[2 * BATCH];
 #pragma unroll
         for (int i = 0; i < 2 * BATCH; ++i)
-            values[i] = y.has(i % 2, first + i / 2)
+            values[i] = WHOLE || y.has(i % 2, first + i / 2)
                             ? *reinterpret_cast<const float2*>(skip.at(i % 2, first + i / 2)) : make_float2(0, 0);
 #pragma unroll
         for (int i = 0; i < 2 * BATCH; ++i) {
             const int half = i % 2, j = first + i / 2;
-            if (y.has(half, j))
+            if (WHOLE || y.has(half, j))
                 *reinterpret_cast<float2*>(y.at(half, j)) = make_float2(values[i].x + sums[4 * j + 2 * half],
                                                                         values[i].y + sums[4 * j + 2 * half + 1]);
         }
     }
+}
+
+OFA_INLINE void store_with_skip(const TaskContext& ctx, const Task& task, const TilePlace& place,
+                                const float (&sums)[128]) {
+    const Lines<float> skip(ctx, task, 2, place), y(ctx, task, 3, place);
+    if (task.tile[1] == TILE_ROWS && task.tile[3] == TILE_COLUMNS)
+        store_with_skip<true>(skip, y, sums);
+    else
+        store_with_skip<false>(skip, y, sums);
 }
 
 OFA_INLINE void store_through_gelu(Pipeline& pipeline, const TaskContext& ctx, const Task& task, int consumer,
@@ -132,29 +142,35 @@ OFA_INLINE void store_through_gelu(Pipeline& pipeline, const TaskContext& ctx, c
     }
 }
 
-// Largest output and sum of exp(output - largest) of each row, of the outputs as they are stored: rounded to bf16.
-OFA_INLINE void store_statistics(const TaskContext& ctx, const Task& task, const TilePlace& place,
-                                 const float (&sums)[128]) {
+// Largest output and sum of exp(output - largest) of each row, of the outputs as they are stored. The sums are rounded to
+// bf16 in their place, and those right of the operand, which the copy engine does not store, become -inf: neither rounded
+// copies nor conditions are kept beside them.
+OFA_INLINE void store_statistics(const TaskContext& ctx, const Task& task, const TilePlace& place, float (&sums)[128]) {
     const Operand& o = ctx.launch->operands[task.operands[3]];
     float* const statistics = reinterpret_cast<float*>(o.base);
-    const int columns = task.tile[3];
+#pragma unroll
+    for (int i = 0; i < 128; i += 2) {
+        const uint32_t both = pack(sums[i], sums[i + 1]);
+        sums[i] = low_of(both);
+        sums[i + 1] = high_of(both);
+        // Without it the compiler would carry all sums as words, and copy them before the products have ended.
+        asm volatile("" : "+f"(sums[i]), "+f"(sums[i + 1]));
+    }
+    if (task.tile[3] < TILE_COLUMNS) {
+#pragma unroll
+        for (int i = 0; i < 128; ++i)
+            if (i / 4 * 8 >= task.tile[3]) sums[i] = -INFINITY;
+    }
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         float largest = -INFINITY, total = 0.0f;
 #pragma unroll
-        for (int j = 0; j < TILE_COLUMNS / 8; ++j)
-            if (8 * j < columns) {
-                const uint32_t both = pack(sums[4 * j + 2 * half], sums[4 * j + 2 * half + 1]);
-                largest = fmaxf(largest, fmaxf(low_of(both), high_of(both)));
-            }
+        for (int i = 2 * half; i < 128; i += 4) largest = fmaxf(largest, fmaxf(sums[i], sums[i + 1]));
         largest = fmaxf(largest, __shfl_xor_sync(0xFFFFFFFFu, largest, 1));
         largest = fmaxf(largest, __shfl_xor_sync(0xFFFFFFFFu, largest, 2));
 #pragma unroll
-        for (int j = 0; j < TILE_COLUMNS / 8; ++j)
-            if (8 * j < columns) {
-                const uint32_t both = pack(sums[4 * j + 2 * half], sums[4 * j + 2 * half + 1]);
-                total += exp2_of((low_of(both) - largest) * LOG2_E) + exp2_of((high_of(both) - largest) * LOG2_E);
-            }
+        for (int i = 2 * half; i < 128; i += 4)
+            total += exp2_of((sums[i] - largest) * LOG2_E) + exp2_of((sums[i + 1] - largest) * LOG2_E);
         total += __shfl_xor_sync(0xFFFFFFFFu, total, 1);
         total += __shfl_xor_sync(0xFFFFFFFFu, total, 2);
         const int row = place.row + 8 * half;

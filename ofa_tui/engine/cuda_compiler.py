@@ -135,15 +135,15 @@ def cache_key(variant: Variant, architecture: str, version: str, sources: Path) 
 
 def cubin_for(
     variant: Variant, architecture: str, on_progress: compiler.OnProgress | None = None,
-    sources: Path | None = None, through_pycuda: bool = False,
+    sources: Path | None = None, through_pycuda: bool = False, nvcc: str | None = None,
 ) -> Cubin:
     """The kernel for an architecture: from the cache, or compiled now. Raises OfaError where that cannot be.
 
     `through_pycuda`: pycuda.compiler starts the compiler (it needs the driver); else this process does. Both give
-    nvcc the same arguments, and the result has the same place in the cache.
+    nvcc the same arguments, and the result has the same place in the cache. `nvcc`: the compiler; else the one found.
     """
     sources = sources or locations.cuda_sources()
-    nvcc = find_nvcc()
+    nvcc = nvcc or find_nvcc()
     version = nvcc_version(nvcc) if nvcc else ""
     if not nvcc or not version:
         raise OfaError("no nvcc was found, which compiles the kernel; install the CUDA toolkit, or set CUDA_HOME")
