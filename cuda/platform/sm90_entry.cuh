@@ -102,7 +102,7 @@ OFA_INLINE uint32_t fill_slot(Pipeline& pipeline, Slot& slot) {
 // The next task is claimed when the product before it has been loaded; when a body begins or ends. By a warp, of which one
 // lane does all but the steps of a token.
 OFA_INLINE void claim_tasks(Pipeline& pipeline, const Launch& launch) {
-    const bool lane0 = fresh_thread() % 32 == 0;
+    const bool lane0 = threadIdx.x % 32 == 0;
     Position<SLOTS> slots;
     Position<STEP_SLOTS> steps;
     Position<1> claims;
@@ -301,8 +301,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) megakernel(const __grid_con
     }
     ofa::sm90::give_up_registers_to<ofa::PRODUCER_REGISTERS>();
     const int warp = ofa::fresh_thread() / 32;
-    if (warp == 1) ofa::claim_tasks(pipeline, launch);
-    if (warp == 1 || ofa::fresh_thread() % 32 != 0) ofa::end_thread();
+    if (warp != 1 && ofa::fresh_thread() % 32 != 0) ofa::end_thread();
     if (warp == 0) ofa::load_tasks(pipeline);
+    if (warp == 1) ofa::claim_tasks(pipeline, launch);
     if (warp >= 2) ofa::store_tasks(pipeline, warp - 2);
 }
