@@ -34,6 +34,7 @@ LACKS = {
     "doom": "",
     "games": "this is the only game; --dooms N runs several",
     "recorder": "only a live run can be recorded",
+    "checkpoints": "only a live run writes checkpoints",
 }
 """What is said where a run has not what an action needs (Action.needs); of Doom the run itself knows why."""
 
