@@ -59,7 +59,7 @@ REPORT_S = 10.0
 CPU_LOSSES = "losses-of-the-cpu.json"
 HOPPER_LOSSES = "losses-of-the-cpu-sm90.json"
 HELD_OUT_WINDOWS = 8
-CHECKPOINT_STEPS, CHECKPOINT_EVERY = 300, 100
+CHECKPOINT_STEPS, CHECKPOINT_EVERY = 900, 400
 KILLED = "checkpoints-of-a-killed-run"
 SANITIZER_S, FINITE_TOKENS, FINITE_FRAMES = 300.0, 20, 20
 """Of the part `finite`."""
