@@ -56,7 +56,7 @@ struct TaskContext {
     // Where this step or sweep batch stands in the arrays that have a row for each one of this run.
     OFA_INLINE uint64_t row_of_iteration() const {
         const Schedule& s = launch->schedule;
-        return iteration - (program == PROGRAM_TRAIN ? s.first_step : sweep_batches_before_step(s, s.first_step));
+        return iteration - (program == PROGRAM_TRAIN ? s.first_step : s.first_batch);
     }
 
     // First token of sequence b of this step or sweep batch; -1 for an empty row of the last held-out batch.

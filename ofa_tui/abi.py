@@ -52,6 +52,13 @@ AUTOMAP_ZOOMS = (-6, 18)
 COMMAND_RING = 1 << 16
 """Commands of a game that are kept: half an hour of it, or several seconds at full speed."""
 
+COPIED_CLOCKS = CLOCKS[:2]
+HOLD_NUMBERS = 256
+"""Training, or serving, is held while the host copies its state. A hold is one word of CONTROL, first iteration *
+HOLD_NUMBERS + number: the iteration, or the next one if that has begun, does not begin before the word has changed.
+The kernel repeats the word in TELEMETRY.held once all earlier iterations are done. No two holds of a run that follow
+each other have the same word, so that an old answer is never taken for a new one."""
+
 COUNTER_STRIDE = 16
 """u8 words from one counter to the next: 128 bytes, so that no two counters share a cache line."""
 
@@ -130,11 +137,12 @@ OPTIMIZER = np.dtype(
 
 SCHEDULE = np.dtype(
     [
-        ("first_step", "u8"),        # of this run; the steps before it and their sweeps were done by another
+        ("first_step", "u8"),        # of this run; the steps before it were done by another
         ("steps", "u8"),             # steps in all; the run ends before step `steps`
         ("sweep_every", "u8"),       # steps between two sweeps, 0 for none
         ("sweep_batches", "u8"),     # iterations of the sweep program per intermediate sweep
         ("final_batches", "u8"),     # iterations of the sweep after the last step
+        ("first_batch", "u8"),       # iteration of the sweep program that this run begins with
     ]
 )
 """Order of the train role: `sweep_every` steps, a sweep of `sweep_batches`, and so on; after the last step
@@ -174,6 +182,7 @@ CONTROL = np.dtype(
         ("token_interval_ns", "u8"),      # 0 = as fast as it goes
         ("tic_interval_ns", "u8"),        # 28,571,429 for 35 a second; 0 = as fast as it goes
         ("jitter_seed", "u8"),            # tests: random delays at claims, waits and signals; 0 = none
+        ("hold", "u8", (len(COPIED_CLOCKS),)),  # see HOLD_NUMBERS; 0 = none
         ("posted", "u8", (3,)),           # events written so far, per clock
         ("events", EVENT, (3, EVENT_RING)),
     ]
@@ -306,6 +315,7 @@ TELEMETRY = np.dtype(
         ("blocks_running", "u4"),
         ("finished", "u4"),              # 1 once training and its last sweep are done
         ("frames", "u8", (MAX_GAMES,)),  # published per game; frame n is in slot (n - 1) mod FRAME_SLOTS
+        ("held", "u8", (len(COPIED_CLOCKS),)),  # the CONTROL.hold that holds the clock's iteration; see HOLD_NUMBERS
         ("events_taken", "u8", (3,)),        # events the kernel has seen, per clock
         ("events_first_open", "u8", (3,)),   # all events before this one are applied
         ("applied", "u8", (3, EVENT_RING)),  # clock at which that event took effect, NONE_U64 = not yet

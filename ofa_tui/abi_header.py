@@ -117,7 +117,7 @@ def abi_header() -> str:
         "FRAME_SLOTS", "FRAME_WIDTH", "FRAME_HEIGHT", "COMMAND_RING", "NONE_U16", "NONE_U32", "SERVED_PROMPT",
         "SERVED_FIRST",
         "COUNTER_STRIDE", "ABORT_DEADLINE", "ABORT_OPCODE", "ABORT_CHECK", "PHASE_IDLE", "PHASE_WAITING",
-        "PHASE_RUNNING",
+        "PHASE_RUNNING", "HOLD_NUMBERS",
     ):
         lines.append(f"constexpr uint32_t {name} = {getattr(abi, name)}u;")
     lines += [

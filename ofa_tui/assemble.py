@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,22 +14,25 @@ from typing import Any
 import numpy as np
 
 from ofa_tui import abi
+from ofa_tui.checkpoint.checkpoint import Checkpoint, Described, Identity, going_on, initial_weights
 from ofa_tui.data.prepare import Prepared, corpus_spec, model_for, prepare
 from ofa_tui.doom import search as wad_search
 from ofa_tui.doom.packer import PALETTES, PackedWad
 from ofa_tui.doom.packer import load as load_wad
 from ofa_tui.doom.players import BEHAVIOURS
 from ofa_tui.engine import cuda_doctor, cuda_nvml
-from ofa_tui.engine.config import DoomConfig, RunConfig, Sampling
+from ofa_tui.engine.config import DoomConfig, RunConfig, Sampling, TrainState
 from ofa_tui.engine.cuda import open_engine
 from ofa_tui.engine.cuda_compiler import Cubin, Variant, choose_variant, cubin_for, find_nvcc, nvcc_version
 from ofa_tui.engine.cuda_library import DriverLibrary, GpuFacts
 from ofa_tui.engine.host import HostEngine
 from ofa_tui.engine.library import KernelLibrary, load_kernel
-from ofa_tui.engine.protocol import Engine, Event
+from ofa_tui.engine.protocol import Event
+from ofa_tui.engine.resident import ResidentEngine
 from ofa_tui.errors import OfaError
 from ofa_tui.presets import ModelConfig
 from ofa_tui.program.lowering import compile_programs
+from ofa_tui.program.targets import target_called
 from ofa_tui.program.validate import validate
 from ofa_tui.progress import Progress
 from ofa_tui.record.events import read_events
@@ -39,11 +42,13 @@ from ofa_tui.signals import signals_raise
 
 @dataclass(frozen=True)
 class Assembled:
-    engine: Engine
+    engine: ResidentEngine
     facts: dict[str, Any]
     """What run.json keeps beside the options: corpus, input hashes, WAD. Plain values."""
     events: int
     """Steering that the run is to take, from --events and --prompt."""
+    describe: Callable[[], Described]
+    """What every checkpoint of the run says of it. Takes a moment: texts are hashed."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """Files for a record beside its own, by name."""
 
@@ -75,7 +80,8 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
         prompt = "" if any(event.action == "prompt" and event.when == 0 for event in events) else settings.prompt
         doom, doom_missing = _doom(settings, doom_required)
         prepared = _prepare(settings)
-        train = dataclasses.replace(settings.preset.train, steps=settings.steps)
+        train = dataclasses.replace(settings.preset.train, steps=settings.steps, sweep_every=settings.sweep_every,
+                                    sweep_batches=settings.sweep_batches)
         config = RunConfig(
             preset=settings.preset.name,
             model=model_for(settings.preset, prepared),
@@ -92,13 +98,16 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
             doom=doom[0] if doom else None,
             doom_missing=doom_missing,
             events=tuple(events),
+            copies_state=settings.writes_checkpoints or backend.gpu is None,
         )
+        storage = target_called(target).storage
+        config, begins = _beginning(settings, config, target, storage)
         config.check()
         programs = compile_programs(config.model, train, games=config.games, target=target)
         report = validate(programs)
         notes = (backend.note,) if backend.note else ()
         built = kernel.result()
-        engine: Engine
+        engine: ResidentEngine
         if isinstance(built, Cubin):
             engine = open_engine(programs, config, built, notes)
         else:
@@ -108,6 +117,7 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
         "model": dataclasses.asdict(config.model) | {"parameters": config.model.parameter_count()},
         "train": dataclasses.asdict(train),
         "program": report.lines(),
+        **begins,
     }
     if doom:
         facts["wad"] = {"path": doom[1].path, "sha256": doom[1].sha256}
@@ -115,7 +125,33 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
     if backend.gpu and isinstance(built, Cubin):
         facts["gpu"] = _describe_gpu(backend.gpu, built)
         texts["ptxas.txt"] = built.report
-    return Assembled(engine, facts, len(events) + bool(prompt), texts)
+    def describe() -> Described:
+        return Described(Identity.of(config, target, storage), train, config.tokenizer, _repeatable(settings))
+
+    return Assembled(engine, facts, len(config.events) + bool(prompt), describe, texts)
+
+
+def _beginning(settings: Settings, config: RunConfig, target: str, storage: str) -> tuple[RunConfig, dict[str, Any]]:
+    """The run with the state that it is to begin with, and what its record says of that."""
+    if settings.resume:
+        checkpoint = Checkpoint(settings.resume)
+        config = going_on(config, checkpoint, target, storage, resample=settings.sampling_asked)
+        if checkpoint.steps != config.train.steps:
+            Progress("resume").message(f"{checkpoint.path} was to have {checkpoint.steps} steps and this run "
+                                       f"{config.train.steps}: its learning rates are other ones from here on")
+        return config, {"resumed": {"path": str(checkpoint.path), "step": checkpoint.step}}
+    if settings.init:
+        weights = initial_weights(settings.init, config.model)
+        return dataclasses.replace(config, initial=TrainState.fresh(weights)), {"init": str(settings.init)}
+    return config, {}
+
+
+def _repeatable(settings: Settings) -> dict[str, object]:
+    """The options with paths that hold in another working directory."""
+    plain = settings.as_dict()
+    plain["data"] = [str(path.absolute()) for path in settings.data]
+    plain["valid"] = [str(path.absolute()) for path in settings.valid]
+    return plain
 
 
 def _describe_gpu(gpu: GpuFacts, cubin: Cubin) -> dict[str, Any]:
@@ -150,6 +186,9 @@ class _CompileProgress:
         except BaseException:
             self._given_up = True
             raise
+        finally:
+            if self._progress is not None:
+                self._progress.end()
 
     def __call__(self, seconds: float) -> None:
         if self._given_up:
@@ -203,8 +242,8 @@ def _compile(backend: Backend, variant: Variant | None, on_compile: _CompileProg
 
 def _prepare(settings: Settings) -> Prepared:
     spec = corpus_spec(settings.preset, settings.data, settings.valid, settings.tokenizer, settings.steps)
-    progress = Progress("preparing the text")
-    prepared = prepare(spec, progress)
+    with Progress("preparing the text") as progress:
+        prepared = prepare(spec, progress)
     if prepared.source == "stories" and settings.preset.text_hint:
         progress.message(settings.preset.text_hint)
     return prepared
@@ -229,10 +268,10 @@ def _doom(settings: Settings, required: bool) -> tuple[tuple[DoomConfig, PackedW
     path = _find_wad(settings, required)
     if path is None:
         return None, wad_search.search(None).missing()
-    started = time.monotonic()
+    started, progress = time.monotonic(), Progress("packing the WAD")
     wad = load_wad(path)
     if time.monotonic() - started > 1:
-        Progress("packing the WAD").close(path.name)
+        progress.close(path.name)
     episode, number = wad.episode_and_map(settings.map or wad.maps[0])
     return (
         DoomConfig(

@@ -21,6 +21,7 @@ watched and steered from this terminal. Without --record the terminal UI starts.
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("ofa_tui.commands.replay", "show a recorded run in the terminal UI"),
     "doom": ("ofa_tui.commands.doom", "play a Doom demo, with its trace or frames"),
+    "eval": ("ofa_tui.commands.evaluate", "measure a checkpoint on held-out text"),
     "prepare": ("ofa_tui.data.prepare", "tokenise a corpus ahead of time"),
     "doctor": ("ofa_tui.commands.doctor", "say what a run on the GPU needs and whether it is here"),
     "program": ("ofa_tui.commands.program", "print or simulate the task programs a preset compiles to"),
@@ -57,18 +58,33 @@ def _main_parser() -> argparse.ArgumentParser:
 
 
 def _run(args: argparse.Namespace) -> int:
-    chosen = settings.from_arguments(args)
+    chosen = _resumed(args) if args.resume is not None else settings.from_arguments(args)
     if not 0.1 <= args.frame_every <= 1e9:
         raise OfaError(f"--frame-every {args.frame_every:g} cannot be; choose 0.1 seconds or more")
     if args.record is not None:
         from ofa_tui.commands.record import record_run
+        from ofa_tui.tui.theme import check_theme
 
+        if args.theme is not None:
+            check_theme(args.theme)
         return record_run(chosen, args.record, frame_every_s=args.frame_every, doom_demo=args.doom_demo)
     if args.doom_demo is not None:
         raise OfaError("--doom-demo needs --record DIR: a demo is written while a run is recorded")
     from ofa_tui.commands.watch import watch_run
 
     return watch_run(chosen, theme=args.theme, reduced_motion=args.reduced_motion)
+
+
+def _resumed(args: argparse.Namespace) -> settings.Settings:
+    from ofa_tui.checkpoint.checkpoint import find_checkpoint
+
+    checkpoint, broken = find_checkpoint(args.resume)
+    for sentence in broken:
+        print(f"ofa-tui: {sentence.partition(';')[0]}; going on from an older one", file=sys.stderr)
+    args.resume = checkpoint.path
+    chosen = settings.from_arguments(args, before=checkpoint.settings)
+    checkpoint.identity.check_preset(checkpoint.path, chosen.preset.name)
+    return chosen
 
 
 def _sub_command(name: str, arguments: list[str]) -> int:

@@ -31,6 +31,10 @@ class ModelConfig:
         return 2 * self.vocab * self.width + self.layers * per_layer + gains
 
 
+ALL_BATCHES = 1 << 53
+"""More than any text has."""
+
+
 @dataclass(frozen=True)
 class TrainConfig:
     """AdamW with linear warm-up and a cosine to `final_lr_fraction` of the peak."""

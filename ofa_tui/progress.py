@@ -28,7 +28,8 @@ def duration(seconds: float) -> str:
 class Progress:
     """Reports how much of `total` (any unit) is done. `total` 0 means unknown.
 
-    Drawing never fails the work: a stream that is gone (closed pipe) silences it.
+    Drawing never fails the work: a stream that is gone (closed pipe) silences it. As a context it ends its line, so
+    that whatever is printed next, an error too, begins a line of its own.
     """
 
     def __init__(
@@ -46,6 +47,19 @@ class Progress:
         self._drawn_at = float("-inf")
         self._first: tuple[float, float] | None = None
         self._tty = self._stream.isatty()
+        self._line_is_open = False
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Leaves what is drawn as it is; the next output begins below it."""
+        if self._line_is_open:
+            self._put("\n")
+            self._line_is_open = False
 
     def update(self, done: float, note: str = "") -> None:
         """Says that `done` of the total is done; draws at most ten times (in a pipe: 0.2 times) a second."""
@@ -82,12 +96,16 @@ class Progress:
         return " ".join(parts)
 
     def _write(self, text: str, last: bool) -> None:
+        if self._tty:
+            width = max(shutil.get_terminal_size().columns - 1, 10)
+            self._put(f"\r\x1b[K{text[:width]}" + ("\n" if last else ""))
+            self._line_is_open = not last
+        else:
+            self._put(text + "\n")
+
+    def _put(self, text: str) -> None:
         try:
-            if self._tty:
-                width = max(shutil.get_terminal_size().columns - 1, 10)
-                self._stream.write(f"\r\x1b[K{text[:width]}" + ("\n" if last else ""))
-            else:
-                self._stream.write(text + "\n")
+            self._stream.write(text)
             self._stream.flush()
         except (OSError, ValueError):
             return

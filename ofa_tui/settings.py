@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ofa_tui import abi
 from ofa_tui.errors import OfaError
-from ofa_tui.presets import PRESETS, Preset, preset
+from ofa_tui.presets import ALL_BATCHES, PRESETS, Preset, preset
 
 BACKENDS = ("auto", "host", "cuda")
 KERNELS = ("auto", "portable", "sm80", "sm90")
@@ -25,6 +27,10 @@ class Settings:
     kernel: str
     """Form of the GPU kernel."""
     steps: int
+    sweep_every: int
+    """Steps between two held-out sweeps, 0 for none."""
+    sweep_batches: int
+    """Batches of each, or presets.ALL_BATCHES."""
     data: tuple[Path, ...]
     valid: tuple[Path, ...]
     tokenizer: str
@@ -49,13 +55,30 @@ class Settings:
     tics_per_s: float
     """35, or 0 for as fast as it goes."""
     events: Path | None
+    sampling_asked: bool
+    """Whether one of temperature, top-k and top-p was given; else a run that is resumed keeps its own."""
+    resume: Path | None
+    """The checkpoint that the run goes on from."""
+    init: Path | None
+    """A safetensors file with the weights to begin with."""
+    checkpoints: Path | None
+    """Folder to write checkpoints to; None for one of the run's own."""
+    checkpoint_every: int
+    """Steps, 0 for none in between."""
+    checkpoint_at_start: bool
+    checkpoint_at_end: bool
+    keep: int
+
+    @property
+    def writes_checkpoints(self) -> bool:
+        return bool(self.checkpoints or self.checkpoint_every or self.checkpoint_at_start or self.checkpoint_at_end)
 
     def as_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON."""
         plain = dataclasses.asdict(self)
         for key in ("data", "valid"):
             plain[key] = [str(path) for path in plain[key]]
-        for key in ("wad", "events"):
+        for key in ("wad", "events", "resume", "init", "checkpoints"):
             plain[key] = str(plain[key]) if plain[key] else None
         return plain
 
@@ -64,11 +87,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("the run")
     run.add_argument("--preset", metavar="P", help=f"model and training preset: {', '.join(PRESETS)}")
     run.add_argument("--steps", type=int, metavar="N", help="training steps (default: the preset's)")
+    run.add_argument("--sweep-every", type=int, metavar="STEPS",
+                     help="steps between two held-out sweeps (default: the preset's); 0 for none but the last")
+    run.add_argument("--sweep-batches", metavar="N|all",
+                     help="batches of each (default: the preset's); the last one is always over all")
     run.add_argument("--backend", default="auto", choices=BACKENDS, help="where the kernel runs (default: auto)")
     run.add_argument("--kernel", default="auto", choices=KERNELS,
                      help="form of the GPU kernel (default: the fastest that trains the model)")
     run.add_argument("--sms", metavar="train=2,serve=1,doom=1", help="SMs (on the host: threads) per role")
-    run.add_argument("--seed", type=int, default=1, metavar="N",
+    run.add_argument("--seed", type=int, metavar="N",
                      help="weights, data order, sampling, Doom (default: 1)")
     run.add_argument("--events", type=Path, metavar="FILE",
                      help="play back an events.jsonl: moves at their step, prompts at their token, Doom at its tic")
@@ -82,12 +109,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     serve = parser.add_argument_group("serving")
     serve.add_argument("--prompt", default="", metavar="TEXT", help="what the first story begins with, and only it")
-    serve.add_argument("--temperature", type=float, default=0.8, metavar="T",
-                       help="0 picks the likeliest (default: 0.8)")
-    serve.add_argument("--top-k", type=int, default=0, metavar="K", help="sample among the K likeliest; 0 = all")
-    serve.add_argument("--top-p", type=float, default=0.95, metavar="P", help="nucleus sampling (default: 0.95)")
+    serve.add_argument("--temperature", type=float, metavar="T", help="0 picks the likeliest (default: 0.8)")
+    serve.add_argument("--top-k", type=int, metavar="K", help="sample among the K likeliest; 0 = all (default)")
+    serve.add_argument("--top-p", type=float, metavar="P", help="nucleus sampling (default: 0.95)")
     serve.add_argument("--token-rate", default=None, metavar="N|max",
                        help="tokens per second (default on the host: 40)")
+
+    kept = parser.add_argument_group("checkpoints")
+    kept.add_argument("--checkpoint-every", type=int, metavar="STEPS",
+                      help="write one after every so many steps, and at the end")
+    kept.add_argument("--checkpoint-at-end", action="store_true", help="write one at the end, also after a signal")
+    kept.add_argument("--checkpoint-at-start", action="store_true", help="write one before the first step")
+    kept.add_argument("--checkpoints", type=Path, metavar="DIR",
+                      help="where (default: checkpoints in the record's folder); alone: at the end")
+    kept.add_argument("--keep", type=int, default=3, metavar="K",
+                      help="newest ones of this run that stay, beside one of step 0 (default: 3)")
+    kept.add_argument("--resume", type=Path, metavar="FILE|DIR",
+                      help="go on from a checkpoint, or from the newest whole one of a folder, bit for bit")
+    kept.add_argument("--init", type=Path, metavar="FILE", help="begin with the weights of any safetensors file")
 
     doom = parser.add_argument_group("Doom")
     doom.add_argument("--wad", type=Path, metavar="FILE", help="IWAD to play (default: searched for)")
@@ -128,8 +167,68 @@ def _rate(option: str, text: str) -> float:
     return rate
 
 
-def from_arguments(args: argparse.Namespace, default_preset: str = "tiny") -> Settings:
-    """Checked settings. Raises OfaError with the first thing that cannot be."""
+def _count(option: str, number: int | None, default: int) -> int:
+    if number is not None and not 0 <= number < 2**40:
+        raise OfaError(f"{option} {number} cannot be; give 0 or more")
+    return default if number is None else number
+
+
+def _sweep_batches(text: str | None, default: int) -> int:
+    if text is None:
+        return default
+    if text == "all":
+        return ALL_BATCHES
+    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= ALL_BATCHES:
+        raise OfaError(f"--sweep-batches {text!r} cannot be; give at least 1, or all")
+    return int(text)
+
+
+def _with_those_of(args: argparse.Namespace, before: Mapping[str, Any]) -> argparse.Namespace:
+    """The arguments, and in place of those not given the ones of the run that is resumed."""
+    try:
+        return argparse.Namespace(**vars(args) | {
+            "preset": args.preset or before["preset"]["name"],
+            "steps": before["steps"] if args.steps is None else args.steps,
+            "seed": before["seed"] if args.seed is None else args.seed,
+            "sweep_every": before["sweep_every"] if args.sweep_every is None else args.sweep_every,
+            "sweep_batches": args.sweep_batches or str(before["sweep_batches"]),
+            "tokenizer": args.tokenizer or before["tokenizer"],
+            "data": args.data or [Path(path) for path in before["data"]],
+            "valid": args.valid or ([] if args.data else [Path(path) for path in before["valid"]]),
+        })
+    except (KeyError, TypeError) as error:
+        raise OfaError(f"{args.resume} does not say with which options it was written ({error}); "
+                       "take another checkpoint") from None
+
+
+def _check_checkpoints(args: argparse.Namespace) -> None:
+    if args.checkpoint_every is not None and not 1 <= args.checkpoint_every < 2**40:
+        raise OfaError(f"--checkpoint-every {args.checkpoint_every} cannot be; give at least 1 step")
+    if not 1 <= args.keep < 2**31:
+        raise OfaError(f"--keep {args.keep} cannot be; keep at least 1")
+    if args.resume and args.init:
+        raise OfaError("--resume and --init cannot both say with which weights to begin; leave one out")
+    if args.checkpoints is not None and os.path.exists(args.checkpoints) and not os.path.isdir(args.checkpoints):
+        raise OfaError(f"--checkpoints {args.checkpoints} is a file; give a folder")
+    if args.init is not None and not os.path.isfile(args.init):
+        raise OfaError(f"there is no file {args.init}; give --init a safetensors file")
+
+
+def from_arguments(
+    args: argparse.Namespace, default_preset: str = "tiny", before: Mapping[str, Any] | None = None
+) -> Settings:
+    """Checked settings. `before`: those of the run that is resumed, as plain values.
+
+    Raises OfaError with the first thing that cannot be.
+    """
+    _check_checkpoints(args)
+    if before is not None:
+        args = _with_those_of(args, before)
+    sampling_asked = (args.temperature, args.top_k, args.top_p) != (None, None, None)
+    args.seed = 1 if args.seed is None else args.seed
+    args.temperature = 0.8 if args.temperature is None else args.temperature
+    args.top_k = args.top_k or 0
+    args.top_p = 0.95 if args.top_p is None else args.top_p
     chosen = preset(args.preset or default_preset)
     steps = chosen.train.steps if args.steps is None else args.steps
     if not 1 <= steps < 2**40:
@@ -155,6 +254,8 @@ def from_arguments(args: argparse.Namespace, default_preset: str = "tiny") -> Se
         backend=args.backend,
         kernel=args.kernel,
         steps=steps,
+        sweep_every=_count("--sweep-every", args.sweep_every, chosen.train.sweep_every),
+        sweep_batches=_sweep_batches(args.sweep_batches, chosen.train.sweep_batches),
         data=tuple(args.data),
         valid=tuple(args.valid),
         tokenizer=args.tokenizer or chosen.tokenizer,
@@ -173,4 +274,12 @@ def from_arguments(args: argparse.Namespace, default_preset: str = "tiny") -> Se
         dooms=max(1, min(sms[2], abi.MAX_GAMES)) if args.dooms is None else args.dooms,
         tics_per_s=_rate("--doom-speed", args.doom_speed),
         events=args.events,
+        sampling_asked=sampling_asked,
+        resume=args.resume,
+        init=args.init,
+        checkpoints=args.checkpoints,
+        checkpoint_every=args.checkpoint_every or 0,
+        checkpoint_at_start=args.checkpoint_at_start,
+        checkpoint_at_end=args.checkpoint_at_end,
+        keep=args.keep,
     )

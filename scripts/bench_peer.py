@@ -1,4 +1,4 @@
-"""The peer of bench_host.py: the same model in PyTorch, in an interpreter of its own.
+"""The peer of bench_host.py and compare_training.py: the same model in PyTorch, in an interpreter of its own.
 
 Needs PyTorch and NumPy. Reads one JSON object a line and answers each with one; see `JOBS`. The model: token table,
 layers of RMSNorm with gains, rotary positions on column pairs i and i + d/2, causal attention and a tanh-GELU MLP, no
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,7 @@ class Model(nn.Module):
     cos: Tensor
     sin: Tensor
 
-    def __init__(self, file: np.lib.npyio.NpzFile) -> None:
+    def __init__(self, file: Mapping[str, Any]) -> None:
         super().__init__()
         config = json.loads(str(file["config"]))
         self.context, self.epsilon = config["context"], config["norm_epsilon"]
@@ -78,14 +78,18 @@ class Model(nn.Module):
     def logits(self, x: Tensor) -> Tensor:
         return F.linear(F.rms_norm(x, x.shape[-1:], self.norm, self.epsilon), self.head)
 
-    def forward(self, tokens: Tensor, targets: Tensor) -> Tensor:
-        """Mean loss in nats of tokens and targets [batch, context]."""
+    def all_logits(self, tokens: Tensor) -> Tensor:
+        """[batch, context, vocab] of tokens [batch, context]."""
         x = F.embedding(tokens, self.embed)
         for layer in self.layers:
             q, k, v = layer.qkv_of(x)
             q, k = rotate(q, self.cos, self.sin), rotate(k, self.cos, self.sin)
             x = layer.output_of(x, F.scaled_dot_product_attention(q, k, v, is_causal=True))
-        return F.cross_entropy(self.logits(x).flatten(0, 1), targets.flatten())
+        return self.logits(x)
+
+    def forward(self, tokens: Tensor, targets: Tensor) -> Tensor:
+        """Mean loss in nats of tokens and targets [batch, context]."""
+        return F.cross_entropy(self.all_logits(tokens).flatten(0, 1), targets.flatten())
 
     def next_token(
         self, token: Tensor, position: Tensor, keys: list[Tensor], values: list[Tensor], cached: int

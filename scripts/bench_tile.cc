@@ -9,6 +9,10 @@ struct Store {
     float* out;
     int64_t pitch;
 
+    template <class F>
+    OFA_INLINE void touches(int i, int j, F f) const {
+        f(out + i * pitch + j, pitch);
+    }
     OFA_INLINE void operator()(int i, int j, const float* values, int count) const {
         for (int c = 0; c < count; ++c) out[i * pitch + j + c] = values[c];
     }

@@ -72,6 +72,15 @@ def sync(uv: str, extras: "list[str]", env: "dict[str, str]") -> bool:
     return subprocess.run(command, cwd=ROOT, env=env).returncode == 0
 
 
+def in_processes(arguments: "list[str]") -> "list[str]":
+    """pytest's options for the whole suite: two processes share it, file by file; a file that is named runs in one.
+
+    More would disturb the tests that measure time, whose kernels have threads of their own; `-n 0` wants one.
+    """
+    named = any(os.path.isfile(argument.split("::")[0]) for argument in arguments)
+    return [] if named or (os.cpu_count() or 1) < 2 else ["-n", "2", "--dist", "loadfile"]
+
+
 def main() -> None:
     # A caller's own virtual environment must not be mistaken for the project's.
     env = {k: v for k, v in os.environ.items() if k != "VIRTUAL_ENV"} | interpreter_for_uv()
@@ -91,11 +100,11 @@ def main() -> None:
             say("PyCUDA could not be built; going on without the GPU backend (see above)")
         STAMP.write_text(wanted)
     program = ROOT / ".venv" / "bin" / sys.argv[1]
-    arguments = [str(program), *sys.argv[2:]]
+    arguments = sys.argv[2:]
     if sys.argv[1] == "pytest":
-        arguments += ["--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]
         os.chdir(ROOT)
-    os.execve(str(program), arguments, env)
+        arguments = [*in_processes(arguments), *arguments, "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]
+    os.execve(str(program), [str(program), *arguments], env)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,8 @@ from ofa_tui.doom.library import MOBJ_FIELDS, MOBJ_FIELDS_1, SECTOR_FIELDS, Trac
 from ofa_tui.doom.lmp import Demo, read_demo
 from ofa_tui.doom.unhash import Guess, explain
 from ofa_tui.errors import OfaError
-from tests.doom.golden_demos import REFERENCE, find_blob, names
+from tests.doom.golden_demos import REFERENCE, REFERENCE_NAMES
+from tests.wads import find
 
 MOST_ROWS, MOST_COLUMNS = 12, 40
 STATES, TICS = range(967), range(-1, 4096)
@@ -60,20 +61,19 @@ class Case:
 def reference_case(name: str) -> Case | None:
     """A reference demo; None where its WAD is not here."""
     expected = trace.load_trace(REFERENCE / f"{name}.npz")
-    blob = find_blob(str(expected["wad_sha256"]))
-    if blob is None:
+    wad = find(str(expected["wad_sha256"]))
+    if wad is None:
         return None
-    return Case(name, read_demo(REFERENCE / f"{name}.lmp"), blob, expected, REFERENCE / f"{name}-frames.npz")
+    return Case(name, read_demo(REFERENCE / f"{name}.lmp"), wad.blob, expected, REFERENCE / f"{name}-frames.npz")
 
 
 def file_case(options: argparse.Namespace, file: Path) -> Case:
     if options.trace is None:
         raise OfaError(f"{file} needs the trace to compare with; give it with --trace T.npz")
     expected = trace.load_trace(options.trace)
-    blob = None if options.wad else find_blob(str(expected["wad_sha256"]))
-    if blob is None:
-        blob = packer.load(search.choose(search.search(options.wad))).blob
-    return Case(file.name, read_demo(file), blob, expected, options.frames)
+    wad = None if options.wad else find(str(expected["wad_sha256"]))
+    wad = wad or packer.load(search.choose(search.search(options.wad)))
+    return Case(file.name, read_demo(file), wad.blob, expected, options.frames)
 
 
 # --- what differs -------------------------------------------------------------------------------------------------
@@ -198,8 +198,8 @@ def main() -> int:
     parser.add_argument("--at", type=int, help="compare tables at or after this tic, whatever differs before")
     options = parser.parse_args()
     try:
-        if options.demo is None or options.demo in names(REFERENCE):
-            wanted = names(REFERENCE) if options.demo is None else [options.demo]
+        if options.demo is None or options.demo in REFERENCE_NAMES:
+            wanted = REFERENCE_NAMES if options.demo is None else [options.demo]
             cases = {name: reference_case(name) for name in wanted}
             for name in [name for name, case in cases.items() if case is None]:
                 print(f"{name:20} its WAD is not here; scripts/fetch_wads.py gets it")

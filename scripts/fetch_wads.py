@@ -29,12 +29,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from ofa_tui import locations
 from ofa_tui.doom import search
+from ofa_tui.errors import OfaError
 from ofa_tui.progress import Progress
-from ofa_tui.record.files import write_whole
+from ofa_tui.record.files import make_folder, write_whole
 
 RELEASE = "https://github.com/freedoom/freedoom/releases/download/v{0}/freedoom-{0}.zip"
 CONNECT_TIMEOUT_S, APT_TIMEOUT_S = 30, 300
 MAX_BYTES = 256 << 20
+ADVICE = "make room, or set OFA_TUI_CACHE to another folder"
 Files = dict[str, bytes]
 
 
@@ -149,9 +151,9 @@ def fetch(version: Version) -> list[str]:
             problems.append(f"{source}: its files are not those of version {version.name}")
             continue
         folder = locations.fetched_wads() / version.name
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder, ADVICE)
         for name, data in right.items():
-            write_whole(folder / name, data)
+            write_whole(folder / name, data, ADVICE)
             print(f"Freedoom {version.name}: {folder / name} (from {source})")
         return []
     return problems
@@ -178,4 +180,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except OfaError as error:
+        sys.exit(str(error))

@@ -14,37 +14,31 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from ofa_tui.errors import OfaError
+from ofa_tui.progress import Progress
 from tests.doom import fuzz_cases
 from tests.doom.broken_maps import BROKEN_MAPS
 from tests.doom.fuzzing import DEADLINE_S, Score, compile_sanitized, run_cases, sanitizer_environment
 
-SECONDS_BETWEEN_REPORTS = 10
 REASONS = 12
 
 
-class Progress:
-    """Says on stderr how far it is and how long it will still take."""
+def report_to(progress: Progress) -> Callable[[Score], None]:
+    """Says on stderr how far it is, and of each failure when it comes."""
+    said = 0
 
-    def __init__(self, kind: str, total: int) -> None:
-        self._kind, self._total, self._failures = kind, total, 0
-        self._started = self._said = time.monotonic()
+    def on_case(score: Score) -> None:
+        nonlocal said
+        for failure in score.failures[said:]:
+            progress.message(f"FAILED {failure.kind} {failure.seed}\n      {failure.what}")
+        said = len(score.failures)
+        progress.update(score.cases, f"{said} failed")
 
-    def __call__(self, score: Score) -> None:
-        for failure in score.failures[self._failures:]:
-            print(f"FAILED {failure.kind} {failure.seed}\n      {failure.what}", file=sys.stderr, flush=True)
-        self._failures = len(score.failures)
-        now = time.monotonic()
-        if now - self._said < SECONDS_BETWEEN_REPORTS:
-            return
-        self._said = now
-        left = (now - self._started) / score.cases * (self._total - score.cases)
-        print(f"{score.cases} of {self._total} x {self._kind}, {len(score.failures)} failed, {left:.0f} s left",
-              file=sys.stderr, flush=True)
+    return on_case
 
 
 def print_score(score: Score, verbose: bool) -> None:
@@ -80,7 +74,8 @@ def main() -> int:
                   ("demo", options.first, options.first + options.demos),
                   ("player", options.first, options.first + options.players)]
         for kind, first, end in ranges:
-            score = run_cases(library, environment, kind, first, end, Progress(kind, end - first), options.deadline)
+            with Progress(kind, end - first) as progress:
+                score = run_cases(library, environment, kind, first, end, report_to(progress), options.deadline)
             print_score(score, options.verbose)
             failed = failed or bool(score.failures)
             if options.keep:

@@ -13,31 +13,14 @@ not count.
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from ofa_tui.progress import Progress
 from tests.program.mutants import CLASSES
 from tests.program.trials import Score, try_mutants
-
-SECONDS_BETWEEN_REPORTS = 5
-
-
-class Progress:
-    """Says on stderr how far it is and how long it will still take."""
-
-    def __init__(self, total: int) -> None:
-        self._total, self._done = total, 0
-        self._started = self._said = time.monotonic()
-
-    def __call__(self) -> None:
-        self._done += 1
-        now = time.monotonic()
-        if now - self._said > SECONDS_BETWEEN_REPORTS:
-            self._said = now
-            left = (now - self._started) / self._done * (self._total - self._done)
-            print(f"{self._done} of {self._total} mutants, {left:.0f} s left", file=sys.stderr, flush=True)
 
 
 def print_score(score: Score, verbose: bool) -> None:
@@ -67,13 +50,15 @@ def main() -> int:
     if not chosen:
         parser.error(f"the programs of {options.target} have no mutants of class {options.only!r}")
     each = max(1, options.mutants // len(chosen))
-    progress = Progress(each * len(chosen))
     print(f"{'':5} {'class':30} {'made':>6} {'wrong':>6} {'accepted':>9} {'both':>9} {'refused,':>9}")
     print(f"{'':5} {'':30} {'':6} {'':6} {'':9} {'':9} {'not shown':>9}")
-    scores = []
-    for name, target in chosen:
-        scores.append(try_mutants(name, target, range(options.seed, options.seed + each), progress))
-        print_score(scores[-1], options.verbose)
+    scores, done = [], itertools.count(1)
+    with Progress("mutants", each * len(chosen)) as progress:
+        for name, target in chosen:
+            seeds = range(options.seed, options.seed + each)
+            scores.append(try_mutants(name, target, seeds, lambda: progress.update(next(done))))
+            progress.end()
+            print_score(scores[-1], options.verbose)
     wrongly_accepted = sum(len(score.wrongly_accepted) for score in scores)
     print(f"{sum(score.made for score in scores)} mutants, {sum(score.shown for score in scores)} shown wrong, "
           f"{wrongly_accepted} of them accepted; {sum(len(score.not_shown) for score in scores)} refused and not shown")

@@ -711,41 +711,79 @@ def bitwise(kernel: Kernel) -> None:
     check("bitwise", "64, 132, 96", 0.0 if all(s == seen[0] for s in seen) else 1.0, 0)
 
 
-def tokens(kernel: Kernel) -> None:
-    """Greedy tokens of a model that does not learn, against PyTorch."""
-    model = replace(MODEL, context=128)
-    train = replace(TRAIN, steps=1 << 30, learning_rate=0.0, batch=1, sweep_every=0)
-    for serving in (24, 28):
-        generate(kernel, model, replace(train, steps=1), serving, 100)
+GREEDY = (0.0, 0, 1.0)
+SPLIT = (96, 28, 8)
 
 
-def generate(kernel: Kernel, model: ModelConfig, train: TrainConfig, serving: int, count: int) -> None:
-    from ofa_tui.engine.config import Sampling
-    run = DeviceRun(kernel, run_config((1, serving, 0), model, train, 4096, sampling=Sampling(0.0, 0, 1.0)))
-    run.memory["serve"]["vocab_used"] = model.vocab
-    run.memory["serve"]["end_of_text"] = model.vocab + 7
+def decoding_run(kernel: Kernel) -> DeviceRun:
+    """`model-s` on all SMs of the GPU; which of them serve, `serve_alone` and `serve_beside` say."""
+    run = DeviceRun(kernel, run_config(SPLIT, MODEL, replace(TRAIN, steps=4000, sweep_every=0)))
+    run.memory["serve"]["vocab_used"] = 50_257
+    run.memory["serve"]["end_of_text"] = MODEL.vocab + 7
     run.memory["serve"]["input_token"] = 5
-    run.write("serve")
-    begin = time.monotonic()
-    state = run.run(lambda s: s["tokens_served"] >= count, 20.0)
-    served = run.read("served")
+    return run
+
+
+def restart(run: DeviceRun, roles: tuple[int, ...], sampling: tuple[float, int, float]) -> None:
+    """Everything but weights and moments as before the first launch, with so many SMs that train and serve."""
+    memory = run.memory
+    memory["roles"][:] = abi.IDLE
+    memory["roles"][: roles[0]] = abi.TRAIN
+    memory["roles"][roles[0] : sum(roles)] = abi.SERVE
+    memory["serve"]["temperature"], memory["serve"]["top_k"], memory["serve"]["top_p"] = sampling
+    messages = {f"buffer/{b.name}" for b in run.programs.buffers.values() if b.kind == "message"}
+    for name in memory.arena._places:
+        if memory.arena.bytes_of(name) and (name in messages or not name.startswith("buffer/")) and name != "launch":
+            run.write(name)
+
+
+def serve_alone(run: DeviceRun, serving: int, count: int, sampling=GREEDY) -> tuple[np.ndarray, float]:
+    """Ids of the first `count` tokens, and tokens a second (median)."""
+    restart(run, (0, serving), sampling)
+    state = run.run(lambda s: s["tokens_served"] >= count, 8.0)
     n = int(state["tokens_served"])
     if n < count:
-        check("tokens", f"{serving} SMs", 1.0, 0, f"only {n} tokens, {state['abort']}")
-        return
-    ids, times = served["token"][:n], served["time_ns"][:n].astype(np.int64)
-    reference = Reference(run)
-    fed = torch.tensor([[5, *ids[: count - 1].tolist()]], device="cuda")
-    with torch.no_grad():
-        logits = reference.logits(fed)
-    best = logits.max(1).values
-    chosen = logits.gather(1, torch.from_numpy(ids[:count].astype(np.int64)).cuda()[:, None])[:, 0]
-    behind = float((best - chosen).max() / logits.std())
-    rate = 1e9 / np.median(np.diff(times[: max(count, 2)]))
-    check("tokens", f"{serving} SMs", behind, 0.05,
-          f"greedy choice behind the best, in deviations; {rate:.0f} tokens/s; "
-          f"{(logits.argmax(1).cpu().numpy() == ids[:count]).mean():.2f} the same; {time.monotonic() - begin:.1f} s")
+        raise RuntimeError(f"{serving} SMs served only {n} tokens: {state['abort']}")
+    served = run.read("served")[:n]
     show_families(state)
+    return served["token"][:count].copy(), 1e9 / float(np.median(np.diff(served["time_ns"].astype(np.int64))))
+
+
+def tokens(kernel: Kernel) -> None:
+    """Greedy tokens of `model-s` against PyTorch, on several numbers of SMs; with temperature; beside training."""
+    run, count = decoding_run(kernel), 400
+    ids, rate = serve_alone(run, 28, count)
+    with torch.no_grad():
+        logits = Reference(run).logits(torch.tensor([[5, *ids[: count - 1].tolist()]], device="cuda"))[:, :50_257]
+    best, chosen = logits.max(1).values, logits.gather(1, torch.from_numpy(ids.astype(np.int64)).cuda()[:, None])[:, 0]
+    behind, same = float((best - chosen).max() / logits.std()), (logits.argmax(1).cpu().numpy() == ids).mean()
+    check("tokens", "28 SMs", behind, 0.05, f"greedy choice behind the best, in deviations; {same:.4f} the same; "
+                                            f"{rate:.0f} tokens/s")
+    for serving, few in ((28, count), (24, count), (32, count), (132, count), (5, 300), (1, 100)):
+        again, rate = serve_alone(run, serving, few)
+        check("tokens", f"{serving} SMs", float((again != ids[:few]).sum()), 0, f"tokens differ; {rate:.0f} tokens/s")
+    for sampling in ((0.8, 0, 0.95), (0.8, 40, 1.0), (1.0, 0, 1.0)):
+        drawn = [serve_alone(run, serving, 200, sampling) for serving in (28, 24)]
+        check("tokens", f"sampled {sampling}", float((drawn[0][0] != drawn[1][0]).sum()), 0,
+              f"tokens differ; {drawn[0][1]:.0f} tokens/s")
+
+
+def beside(kernel: Kernel) -> None:
+    """Tokens a second while 96 SMs train, and milliseconds a step with and without 28 that serve."""
+    run = decoding_run(kernel)
+    for what, roles, sampling in (("idle", (96, 0), GREEDY), ("greedy", (96, 28), GREEDY),
+                                  ("sampled", (96, 28), (0.8, 0, 0.95))):
+        restart(run, roles, sampling)
+        state = run.run(lambda s: s["steps_done"] >= 100, 12.0)
+        steps, n = int(state["steps_done"]), int(state["tokens_served"])
+        ms = float(np.median(np.diff(run.read("step_end_ns")[:steps].astype(np.int64)))) / 1e6
+        note = f"{what}: {ms:.2f} ms a step"
+        if n > 10:
+            apart = np.diff(run.read("served")["time_ns"][:n].astype(np.int64)) / 1e3
+            note += (f", {1e6 / apart.mean():.0f} tokens/s; us: median {np.median(apart):.0f}, "
+                     f"p90 {np.quantile(apart, 0.9):.0f}, p99 {np.quantile(apart, 0.99):.0f}")
+        check("beside", what, 0.0 if steps >= 100 and not state["abort"]["code"] else 1.0, 0, note)
+        show_families(state)
 
 
 def doom(kernel: Kernel) -> None:
@@ -771,8 +809,8 @@ def doom(kernel: Kernel) -> None:
 
 
 PARTS = {part.__name__: part for part in (
-    products, attention, rows, small_step, small_steps, tokens, model_s_step, model_s_steps, doom, bitwise)}
-LIMIT_S = {"model_s_step": 120, "model_s_steps": 120, "bitwise": 150}
+    products, attention, rows, small_step, small_steps, tokens, beside, model_s_step, model_s_steps, doom, bitwise)}
+LIMIT_S = {"tokens": 120, "beside": 120, "model_s_step": 120, "model_s_steps": 120, "bitwise": 150}
 
 
 def main() -> int:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -22,14 +23,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from count_launches import counted
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from ofa_tui import abi
+from ofa_tui.checkpoint.checkpoint import Described, Identity, file_name, find_checkpoint, going_on
+from ofa_tui.checkpoint.saver import Saver
+from ofa_tui.checkpoint.tensors import scratch_name
 from ofa_tui.data.prepare import corpus_spec, model_for, prepare
 from ofa_tui.data.tokenizers import ByteTokenizer
 from ofa_tui.doom import gpu_demos, packer, search, trace
 from ofa_tui.doom.lmp import read_demo
+from ofa_tui.engine import cuda as cuda_engine
 from ofa_tui.engine import cuda_compiler, cuda_doctor
 from ofa_tui.engine.config import DoomConfig, RunConfig
 from ofa_tui.engine.cuda import CudaEngine, open_engine
@@ -53,6 +59,10 @@ REPORT_S = 10.0
 CPU_LOSSES = "losses-of-the-cpu.json"
 HOPPER_LOSSES = "losses-of-the-cpu-sm90.json"
 HELD_OUT_WINDOWS = 8
+CHECKPOINT_STEPS, CHECKPOINT_EVERY = 900, 400
+KILLED = "checkpoints-of-a-killed-run"
+SANITIZER_S, FINITE_TOKENS, FINITE_FRAMES = 300.0, 20, 20
+"""Of the part `finite`."""
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -361,7 +371,9 @@ def _child(options: Options, task: str) -> subprocess.Popen[str]:
 
 def hold(options: Options, task: str) -> None:
     """What such a process does, until it is killed."""
-    if task == "run":
+    if task == "checkpoints":
+        _with_checkpoints(options, options.out / KILLED)
+    elif task == "run":
         running = engine(options, tiny(100_000, (96, 28, 0)))
         running.start()
         follow(running, lambda s: s.steps_done >= 3, 60)
@@ -398,6 +410,49 @@ def part_memory_held(options: Options) -> Result:
         child.kill()
         child.wait(30)
     return {"ok": bool(said) and took < REPORT_S, "line": f"after {took:.1f} s: {said}; doctor: {notes}"}
+
+
+def _with_checkpoints(options: Options, folder: Path, resumed: Path | None = None) -> list[float]:
+    """Losses of a run of model-s that keeps its state every so many steps, from `resumed` on or from the beginning."""
+    config = hopper_config(preset("model-s").model, CHECKPOINT_STEPS, (96, 28, 0), copies_state=True)
+    described = Described(Identity.of(config, "sm90", "bf16"), config.train, config.tokenizer, {})
+    if resumed:
+        config = going_on(config, find_checkpoint(resumed)[0], "sm90", "bf16", resample=False)
+    running = hopper_engine(options, config)
+    saver = Saver(running, folder, lambda: described, every=CHECKPOINT_EVERY)
+    saver.start()
+    snapshots = run_to_end(running, 110)
+    saver.close()
+    saved = [entry for snapshot in [*snapshots, running.poll()] for entry in snapshot.saved]
+    for entry in saved:
+        print(f"step {entry.step}: {entry.bytes / 1e9:.2f} GB, held {entry.held_ms:.1f} ms, {entry.write_s:.1f} s "
+              f"{entry.error}", flush=True)
+    running.close()
+    return losses_of(snapshots)
+
+
+def part_checkpoint(options: Options) -> Result:
+    """A run killed while it writes a checkpoint goes on from the one before, bit for bit."""
+    whole, killed = options.out / "checkpoints-of-a-whole-run", options.out / KILLED
+    for folder in (whole, killed):
+        shutil.rmtree(folder, ignore_errors=True)
+    expected = _with_checkpoints(options, whole)
+    command = [sys.executable, __file__, "--out", str(options.out), "--hold", "checkpoints", *_file_arguments(options)]
+    child = subprocess.Popen(command)
+    half_written = killed / scratch_name(Path(file_name(2 * CHECKPOINT_EVERY))).name
+    give_up = time.monotonic() + 100
+    while not half_written.exists() and child.poll() is None and time.monotonic() < give_up:
+        time.sleep(0.001)
+    child.kill()
+    child.wait(30)
+    in_the_midst = half_written.exists() and not (killed / file_name(2 * CHECKPOINT_EVERY)).exists()
+    losses = _with_checkpoints(options, killed, killed)
+    equal = losses == expected[CHECKPOINT_EVERY:] and len(losses) > 0
+    for folder in (whole, killed):
+        shutil.rmtree(folder, ignore_errors=True)
+    return {"ok": in_the_midst and equal,
+            "line": f"killed {'in the midst of' if in_the_midst else 'NOT during'} the second checkpoint; the "
+                    f"{len(losses)} losses after the first {'equal' if equal else 'DIFFER'}"}
 
 
 def part_usable(options: Options) -> Result:
@@ -459,10 +514,13 @@ def part_model_s(options: Options) -> Result:
     model = preset("model-s").model
     found: list[bytes] = []
     notes = []
-    sizes = ((96, 28, 8), (96, 28, 8), (64, 28, 8)) if game else ((96, 28, 0), (96, 28, 0), (64, 28, 0))
+    moves = tuple(Event("set_role", "step", 20 + 10 * i, sm, (abi.SERVE if i % 2 else abi.TRAIN,))
+                  for i, sm in enumerate((5, 100, 6, 101, 7, 102, 8, 5, 6)))
+    sizes = [(train, 28, 8 if game else 0) for train in (96, 96, 64, 96)]
     figures: dict[str, Any] = {}
     for index, sms in enumerate(sizes):
-        config = hopper_config(model, BITWISE_STEPS, sms, doom=game)
+        moved = index == len(sizes) - 1
+        config = hopper_config(model, BITWISE_STEPS, sms, doom=game, events=moves if moved else ())
         began = time.monotonic()
         running = hopper_engine(options, config)
         built_s = time.monotonic() - began
@@ -479,7 +537,8 @@ def part_model_s(options: Options) -> Result:
         busy = [s for s in snapshots if s.state == "running"]
         served, frames = (float(np.median([getattr(s, name) for s in busy[len(busy) // 2:]])) if busy else 0.0
                           for name in ("served_per_s", "frames_per_s"))
-        notes.append(f"{sms}: {ms:.2f} ms a step, {served:.0f} tokens/s, {frames:.1f} frames/s, losses "
+        applied = f" with {sum(len(s.applied) for s in snapshots)} moves" if moved else ""
+        notes.append(f"{sms}{applied}: {ms:.2f} ms a step, {served:.0f} tokens/s, {frames:.1f} frames/s, losses "
                      f"{losses[0]:.3f} to {losses[-1]:.3f}, finite {bool(np.isfinite(losses).all())}")
         print(notes[-1], f"built in {built_s:.1f} s", snapshots[-1].device, flush=True)
         figures[f"{index} {sms}"] = {"ms": ms, "served_per_s": served, "frames_per_s": frames,
@@ -522,30 +581,61 @@ def part_demos(options: Options) -> Result:
 
 def part_launches(options: Options) -> Result:
     """What CUPTI saw around a whole run, through PyTorch's profiler."""
-    import torch
-
-    torch.cuda.init()
-    torch.zeros(1, device="cuda")
-    torch.cuda.synchronize()
     runs = 1
-    activities = [torch.profiler.ProfilerActivity.CUDA, torch.profiler.ProfilerActivity.CPU]
-    with torch.profiler.profile(activities=activities) as profiler:
+    with counted() as counts:
         snapshots = run_to_end(engine(options, tiny(20, (96, 28, 0))), 60)
         if options.sm90_cubin or architecture() == "90a":
             snapshots += run_to_end(hopper_engine(options, hopper_config(SMALL, 20, (96, 28, 0))), 60)
             runs = 2
-    path = options.out / "launches.json"
-    profiler.export_chrome_trace(str(path))
-    events = json.loads(path.read_text())["traceEvents"]
-    kinds: dict[str, int] = {}
-    for event in events:
-        if event.get("cat") in ("kernel", "gpu_memset", "gpu_memcpy"):
-            name = event["name"] if event["cat"] == "kernel" else event["cat"]
-            kinds[name] = kinds.get(name, 0) + 1
-    path.unlink()
-    kernels = {name: count for name, count in kinds.items() if not name.startswith("gpu_")}
-    return {"ok": kernels.get("megakernel") == runs and len(losses_of(snapshots)) == 20 * runs,
-            "line": ", ".join(f"{name} {count}" for name, count in kinds.items()), "counts": kinds}
+    return {"ok": counts["megakernel"] == runs and len(losses_of(snapshots)) == 20 * runs,
+            "line": ", ".join(f"{name} {count}" for name, count in counts.items()), "counts": dict(counts)}
+
+
+def part_finite(options: Options) -> Result:
+    """A few steps, tokens and frames of both kernels, for a tool that makes everything slow."""
+    cuda_engine.START_TIMEOUT_S = cuda_engine.SILENT_S = cuda_engine.LEAVE_S = SANITIZER_S
+    game = doom_config()
+    configs = {
+        "host": tiny(2, (8, 3, 1 if game else 0), doom=game, deadline_s=SANITIZER_S),
+        "sm90": hopper_config(SMALL, 3, (8, 3, 1 if game else 0), doom=game, deadline_s=SANITIZER_S),
+    }
+    notes, finite = [], True
+    for target, config in configs.items():
+        running = engine(options, config) if target == "host" else hopper_engine(options, config)
+        running.start()
+        try:
+            snapshots = follow(running, lambda s: s.state == "finished" and s.tokens_served >= FINITE_TOKENS,
+                               SANITIZER_S)
+            if game:
+                snapshots += follow(running, lambda s: any(f.number >= FINITE_FRAMES for f in s.frames), SANITIZER_S)
+        finally:
+            running.stop()
+        losses = losses_of([*snapshots, running.poll()])
+        finite = finite and len(losses) == config.train.steps and bool(np.isfinite(losses).all())
+        notes.append(f"{target}: {len(losses)} steps, {snapshots[-1].tokens_served} tokens, "
+                     f"{sum(len(s.frames) for s in snapshots)} frames seen in {snapshots[-1].seconds:.0f} s")
+        print(notes[-1], losses, flush=True)
+        running.close()
+    return {"ok": finite, "line": "; ".join(notes)}
+
+
+def _sanitized(options: Options, tool: str) -> Result:
+    """The part `finite` under a tool of compute-sanitizer."""
+    command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9"]
+    command += [sys.executable, __file__, "--run", "finite", "--out", str(options.out), *_file_arguments(options)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    print(done.stdout[-8000:], done.stderr[-2000:], sep="\n", flush=True)
+    summary = [line for line in done.stdout.splitlines() if "SUMMARY" in line or "not supported" in line]
+    said = json.loads((options.out / "finite.json").read_text())["line"] if done.returncode == 0 else ""
+    return {"ok": done.returncode == 0 and bool(summary), "line": f"{'; '.join(summary)} {said}".strip()}
+
+
+def part_memcheck(options: Options) -> Result:
+    return _sanitized(options, "memcheck")
+
+
+def part_synccheck(options: Options) -> Result:
+    return _sanitized(options, "synccheck")
 
 
 PARTS: dict[str, tuple[Callable[[Options], Result], int]] = {
@@ -561,6 +651,7 @@ PARTS: dict[str, tuple[Callable[[Options], Result], int]] = {
     "hopper_wrong_count": (part_hopper_wrong_count, 60),
     "killed": (part_killed, 120),
     "memory_held": (part_memory_held, 120),
+    "checkpoint": (part_checkpoint, 240),
     "usable": (part_usable, 90),
     "demos": (part_demos, 480),
     "hopper_reference": (part_hopper_reference, 480),
@@ -568,11 +659,20 @@ PARTS: dict[str, tuple[Callable[[Options], Result], int]] = {
     "sm80": (part_sm80, 240),
     "model_s": (part_model_s, 300),
     "launches": (part_launches, 180),
+    "finite": (part_finite, 120),
+    "memcheck": (part_memcheck, 400),
+    "synccheck": (part_synccheck, 400),
 }
 """Name → (function, seconds it may take)."""
 
 
 # --- the table ----------------------------------------------------------------------------------------------------
+
+
+def _file_arguments(options: Options) -> list[str]:
+    files = {"--cubin": options.cubin, "--sm90-cubin": options.sm90_cubin, "--sm80-cubin": options.sm80_cubin,
+             "--demos-cubin": options.demos_cubin}
+    return [part for flag, value in files.items() if value for part in (flag, str(value))]
 
 
 def _run_part(name: str, options: Options) -> int:
@@ -592,9 +692,7 @@ def _spawn(name: str, options: Options) -> Result:
     path = options.out / f"{name}.json"
     path.unlink(missing_ok=True)
     command = [sys.executable, __file__, "--run", name, "--out", str(options.out), "--golden", str(options.golden)]
-    for flag, value in (("--cubin", options.cubin), ("--sm90-cubin", options.sm90_cubin),
-                        ("--sm80-cubin", options.sm80_cubin), ("--demos-cubin", options.demos_cubin)):
-        command += [flag, str(value)] if value else []
+    command += _file_arguments(options)
     began = time.monotonic()
     limit = PARTS[name][1]
     with (options.out / f"{name}.log").open("wb") as log:
@@ -626,7 +724,7 @@ def main() -> int:
     parser.add_argument("--golden", type=Path, default=ROOT.parent / "shared" / "doom-golden",
                         help="folder of demos with their traces")
     parser.add_argument("--run", choices=PARTS, help=argparse.SUPPRESS)
-    parser.add_argument("--hold", choices=("run", "memory"), help=argparse.SUPPRESS)
+    parser.add_argument("--hold", choices=("run", "memory", "checkpoints"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     options = Options(arguments.out, arguments.cubin, arguments.sm90_cubin, arguments.sm80_cubin, arguments.demos_cubin,
                       arguments.golden)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 
@@ -17,12 +15,3 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "slow" in item.keywords:
             item.add_marker(pytest.mark.skip(reason="slow: run with --all"))
-
-
-@pytest.fixture(scope="session")
-def shared() -> Path:
-    """The folder of guides and data beside a developer's checkout; a user has none."""
-    folder = Path(__file__).resolve().parents[2] / "shared"
-    if not folder.is_dir():
-        pytest.skip("no ../shared folder beside this checkout")
-    return folder

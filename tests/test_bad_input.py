@@ -77,6 +77,7 @@ DOOM = ("--record", "out", "--steps", "2")
         (("--sms", "train=²"), ("--sms",)),
         (("--top-k", "99999999999"), ("--top-k",)),
         ((*BASE, "--frame-every", "nan"), ("--frame-every",)),
+        ((*BASE, "--theme", "plaid"), ("plaid", "dark")),
         ((*BASE, "--data", "missing.txt"), ("missing.txt",)),
         ((*BASE, "--data", "x" * 300), ("x" * 300,)),
         ((*BASE, "--data", "story.txt", "--data", "story.txt"), ("story.txt", "once")),

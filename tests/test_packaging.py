@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.wads import freedoom
+
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,12 +33,7 @@ def uv() -> str:
 
 @pytest.fixture(scope="module")
 def wad() -> Path:
-    from ofa_tui.doom.search import search
-
-    found = search()
-    if not found.found:
-        pytest.skip(found.missing())
-    return found.found[0].resolve()
+    return Path(freedoom("freedoom1").path).resolve()
 
 
 def run(command: list[str], folder: Path, **variables: str) -> str:

@@ -54,6 +54,11 @@ def test_defaults_are_the_preset() -> None:
         (["--dooms", "0"], "--sms doom=0"),
         (["--dooms", "17"], "1 to 16"),
         (["--data", "no/such/file.txt"], "no/such/file.txt"),
+        (["--sweep-every", "-1"], "--sweep-every"),
+        (["--sweep-batches", "some"], "or all"),
+        (["--checkpoint-every", "0"], "at least 1"),
+        (["--keep", "0"], "at least 1"),
+        (["--init", "no/such/file"], "no/such/file"),
     ],
 )
 def test_what_cannot_be_is_one_sentence_with_the_way_out(arguments: list[str], words: str) -> None:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/matmul.h"
+#include "ops/prefetch.h"
 #include "ops/stream_order.h"
 #include "task.h"
 
@@ -46,12 +47,21 @@ OFA_INLINE void adamw_row(Block& block, const AdamW& adamw, int64_t n, const flo
     block.for_each(n, [=](int64_t c) { p_next[c] = adamw.update(grad[c], p[c], m[c], v[c]); });
 }
 
+constexpr int64_t ELEMENTS_AHEAD = 512;  // of each matrix, on their way from memory while others are updated
+
 OFA_OP void op_adamw(Block& block, const TaskContext& ctx) {
     const AdamW adamw(ctx.launch->optimizer, ctx.iteration, (ctx.task->flags & ADAMW_DECAY) != 0);
     const Matrix<float> grad = tile_of(ctx, 0), p = tile_of(ctx, 1), p_next = tile_of(ctx, 2);
     const Matrix<float> m = tile_of(ctx, 3), v = tile_of(ctx, 4);
-    for (int64_t r = 0; r < ctx.rows(); ++r)
+    const int64_t rows_ahead = 1 + ELEMENTS_AHEAD / ctx.cols();
+    for (int64_t r = 0; r < ctx.rows(); ++r) {
+        prefetch_row(grad, r + rows_ahead);
+        prefetch_row(p, r + rows_ahead);
+        prefetch_row(p_next, r + rows_ahead);
+        prefetch_row(m, r + rows_ahead);
+        prefetch_row(v, r + rows_ahead);
         adamw_row(block, adamw, ctx.cols(), grad.row(r), p.row(r), p_next.row(r), m.row(r), v.row(r));
+    }
 }
 
 OFA_OP void op_adamw_gain(Block& block, const TaskContext& ctx) {

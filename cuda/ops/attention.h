@@ -136,7 +136,6 @@ OFA_NOINLINE void rotate_queries_and_keys(Block& block, const AttentionHead& hea
         const float scale = head.scale;
         prefetch_row(head.q, t + ROWS_AHEAD);
         prefetch_row(head.k, t + ROWS_AHEAD);
-        prefetch_row(head.v, t + ROWS_AHEAD);
         block.for_each(half, [=](int64_t i) {
             const double c = angle_cosine[i], s = angle_sine[i];
             const float cosine = float(c), sine = float(s);
@@ -182,6 +181,20 @@ OFA_NOINLINE RowSum exponentiate_row(Block& block, float* OFA_RESTRICT row, int 
     return {largest, total};
 }
 
+// An epilogue during whose product the rows of another matrix are fetched that lie beside its outputs.
+template <class Epilogue>
+struct Fetching {
+    Epilogue epilogue;
+    Matrix<float> rows;
+
+    template <class F>
+    OFA_INLINE void touches(int i, int j, F f) const {
+        if (j > 0 || i >= rows.rows) return;
+        for (int64_t c = 0; c < rows.cols; c += ATTENTION_KEYS) f(rows.row(i) + c, rows.pitch);
+    }
+    OFA_INLINE void operator()(int i, int j, const float* values, int count) const { epilogue(i, j, values, count); }
+};
+
 // Softmax weights, not yet divided by their sums, of queries [begin, end) for all keys before `end`.
 OFA_INLINE void attention_weights(Block& block, const AttentionHead& head, int begin, int end, Column lse) {
     const int length = head.length;
@@ -195,8 +208,10 @@ OFA_INLINE void attention_weights(Block& block, const AttentionHead& head, int b
             float* const OFA_RESTRICT to = out + int64_t(i) * length + j;
             for (int c = 0; c < count; ++c) to[c] = j + c <= diagonal + i ? values[c] : HIDDEN_SCORE;
         };
+        const Matrix<float> v_rows = {head.v.row(first), head.v.pitch, key == 0 ? end - first : 0, head.head_dim};
         tile::multiply_nt(block, end - first, smaller(ATTENTION_KEYS, end - key), head.head_dim,
-                          head.rotated_q(first), head.rotated_k(key), head.scratch.product, hide_future);
+                          head.rotated_q(first), head.rotated_k(key), head.scratch.product,
+                          Fetching<decltype(hide_future)>{hide_future, v_rows});
     }
     block.sync();
     for (int i = begin; i < end; ++i) {
@@ -266,8 +281,9 @@ OFA_INLINE void score_gradients(Block& block, const AttentionHead& head, int key
         const float row_lse = *lse.at(key + i);
         for (int c = 0; c < count; ++c) to[c] = j + c <= i ? math::exp(values[c] - row_lse) : 0.0f;
     };
+    const Matrix<float> v_rows = {head.v.row(key), head.v.pitch, key == 0 ? queries : 0, head.head_dim};
     tile::multiply_nt(block, queries, keys, head.head_dim, head.rotated_q(key), head.rotated_k(key),
-                      head.scratch.product, recompute_weights);
+                      head.scratch.product, Fetching<decltype(recompute_weights)>{recompute_weights, v_rows});
     block.sync();
     const auto through_softmax = [=](int i, int j, const float* values, int count) {
         const float* const OFA_RESTRICT weight = weights + i * ATTENTION_KEYS + j;

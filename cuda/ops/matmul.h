@@ -45,6 +45,7 @@ struct Store {
     }
     OFA_INLINE void operator()(int i, int j, const float* values, int count) const {
         float* const OFA_RESTRICT to = y.row(i) + j;
+        OFA_INDEPENDENT
         for (int c = 0; c < count; ++c) to[c] = values[c];
     }
 };
@@ -60,6 +61,7 @@ struct StoreWithSkip {
     OFA_INLINE void operator()(int i, int j, const float* values, int count) const {
         const float* const OFA_RESTRICT from = skip.row(i) + j;
         float* const OFA_RESTRICT to = y.row(i) + j;
+        OFA_INDEPENDENT
         for (int c = 0; c < count; ++c) to[c] = from[c] + values[c];
     }
 };
@@ -75,6 +77,7 @@ struct StoreGelu {
     OFA_INLINE void operator()(int i, int j, const float* values, int count) const {
         float* const OFA_RESTRICT u_row = u.row(i) + j;
         float* const OFA_RESTRICT a_row = a.row(i) + j;
+        OFA_INDEPENDENT
         for (int c = 0; c < count; ++c) {
             u_row[c] = values[c];
             a_row[c] = math::gelu(values[c]);
@@ -93,6 +96,7 @@ struct StoreThroughGelu {
     OFA_INLINE void operator()(int i, int j, const float* values, int count) const {
         const float* const OFA_RESTRICT u_row = u.row(i) + j;
         float* const OFA_RESTRICT du_row = du.row(i) + j;
+        OFA_INDEPENDENT
         for (int c = 0; c < count; ++c) du_row[c] = values[c] * math::gelu_derivative(u_row[c]);
     }
 };

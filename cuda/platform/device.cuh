@@ -179,6 +179,11 @@ template <class T>
 OFA_INLINE void store_release(T* p, T value) {
     __nv_atomic_store_n(p, value, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_SYSTEM);
 }
+// What nobody but blocks waits for.
+template <class T>
+OFA_INLINE void release_to_blocks(T* p, T value) {
+    __nv_atomic_store_n(p, value, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_DEVICE);
+}
 template <class T>
 OFA_INLINE T exchange_seq_cst(T* p, T value) {
     return __nv_atomic_exchange_n(p, value, __NV_ATOMIC_SEQ_CST, __NV_THREAD_SCOPE_DEVICE);

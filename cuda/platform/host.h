@@ -139,6 +139,10 @@ OFA_INLINE void store_release(T* p, T value) {
     __atomic_store_n(p, value, __ATOMIC_RELEASE);
 }
 template <class T>
+OFA_INLINE void release_to_blocks(T* p, T value) {
+    __atomic_store_n(p, value, __ATOMIC_RELEASE);
+}
+template <class T>
 OFA_INLINE T exchange_seq_cst(T* p, T value) {
     return __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST);
 }

@@ -39,15 +39,49 @@ uint8_t* load_image(const char* path, uint64_t* launch_offset) {
     return image;
 }
 
-// A run, and the counts at which it has made some tokens and frames.
+// A run, the counts at which it has made some tokens and frames, and how often its state was read meanwhile.
 struct Run {
     const ofa::Launch* launch;
-    uint64_t tokens, frames;
+    uint64_t tokens, frames, copies;
 };
+
+void write_hold(const ofa::Launch* launch, uint32_t clock, uint64_t word) {
+    ofa::store_release(&const_cast<ofa::Control*>(launch->control)->hold[clock], word);
+}
+
+// Whether the iterations of a clock stand still for us; false where they never will.
+bool hold(const ofa::Launch* launch, uint32_t clock, uint64_t word) {
+    const ofa::Telemetry* telemetry = launch->telemetry;
+    write_hold(launch, clock, word);
+    while (ofa::load_acquire(&telemetry->held[clock]) != word) {
+        if (ofa::load_acquire(&telemetry->finished) != 0 || ofa::load_acquire(&telemetry->abort.code) != 0) return false;
+        ofa::sleep_ns(200000);
+    }
+    return true;
+}
+
+// Reads every operand of every task while training and serving are held, as an engine that copies the state does: a
+// task that still wrote one would be a race.
+void read_state(Run& run) {
+    const ofa::Launch* launch = run.launch;
+    const uint64_t word = 1 + run.copies % (ofa::HOLD_NUMBERS - 1);
+    if (hold(launch, ofa::CLOCK_STEP, word) && (launch->n_sms < 2 || hold(launch, ofa::CLOCK_TOKEN, word))) {
+        uint64_t sum = 0;
+        for (uint32_t i = 0; i < launch->n_operands; ++i) {
+            const ofa::Operand& o = launch->operands[i];
+            for (uint64_t byte = 0; byte < o.copies * o.copy_bytes; byte += 64) sum += o.base[byte];
+        }
+        volatile uint64_t sink = sum;
+        (void)sink;
+        ++run.copies;
+    }
+    write_hold(launch, ofa::CLOCK_TOKEN, 0);
+    write_hold(launch, ofa::CLOCK_STEP, 0);
+}
 
 // Asks the run to stop once training is over and tokens and frames have been made too.
 void* stop_when_done(void* argument) {
-    const Run& run = *static_cast<const Run*>(argument);
+    Run& run = *static_cast<Run*>(argument);
     const ofa::Launch* launch = run.launch;
     const ofa::Telemetry* telemetry = launch->telemetry;
     const bool serves = launch->n_sms > 1;
@@ -56,6 +90,7 @@ void* stop_when_done(void* argument) {
         const bool served = !serves || ofa::load_acquire(&telemetry->tokens_served) >= run.tokens;
         const bool drawn = launch->n_games == 0 || ofa::load_acquire(&telemetry->frames[0]) >= run.frames;
         if ((trained && served && drawn) || ofa::load_acquire(&telemetry->abort.code) != 0) break;
+        if (!trained) read_state(run);
         ofa::sleep_ns(1000000);
     }
     ofa::store_release(&const_cast<ofa::Control*>(launch->control)->stop, 1u);
@@ -74,15 +109,15 @@ int main(int argc, char** argv) {
     ofa::Launch* launch = reinterpret_cast<ofa::Launch*>(image + launch_offset);
     const uint64_t tokens = argc == 4 ? strtoull(argv[2], nullptr, 10) : 8;
     const uint64_t frames = argc == 4 ? strtoull(argv[3], nullptr, 10) : 3;
-    Run run = {launch, launch->telemetry->tokens_served + tokens, launch->telemetry->frames[0] + frames};
+    Run run = {launch, launch->telemetry->tokens_served + tokens, launch->telemetry->frames[0] + frames, 0};
     pthread_t stopper;
     if (pthread_create(&stopper, nullptr, stop_when_done, &run) != 0) return 2;
     const int error = ofa_run(launch);
     pthread_join(stopper, nullptr);
     const ofa::Telemetry* telemetry = launch->telemetry;
-    printf("steps %llu tokens %llu frames %llu abort %u\n", (unsigned long long)telemetry->steps_done,
+    printf("steps %llu tokens %llu frames %llu copies %llu abort %u\n", (unsigned long long)telemetry->steps_done,
            (unsigned long long)telemetry->tokens_served, (unsigned long long)telemetry->frames[0],
-           telemetry->abort.code);
+           (unsigned long long)run.copies, telemetry->abort.code);
     for (uint64_t row = 0; row < telemetry->steps_done - launch->schedule.first_step; ++row)
         printf("loss %.9g\n", double(launch->losses[row]));
     const bool failed = error != 0 || telemetry->abort.code != 0;

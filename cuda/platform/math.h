@@ -21,13 +21,15 @@ OFA_INLINE float float_of(uint32_t bits) {
 // Adding it moves the integer nearest to a float below 2^22 in magnitude into the low bits of the mantissa.
 constexpr float ROUND_TO_INTEGER = 12582912.0f;  // 1.5 * 2^23
 
-// x limited to [-87.3, 87]. On the bit patterns, because compilers turn integer minima into single
-// instructions: as unsigned numbers the floats below -87.3 are the largest, as signed numbers those above 87.
-OFA_INLINE float limit_exponent(float x) {
+// x limited to [-|LOW|, HIGH], given as the bit patterns of two floats, LOW's with the sign. On the bit patterns, because
+// compilers turn integer minima into single instructions, and floats' into branches: as unsigned numbers the floats below
+// LOW are the largest, as signed numbers those above HIGH. Some number for a NaN.
+template <uint32_t LOW, int32_t HIGH>
+OFA_INLINE float limit(float x) {
     uint32_t bits = bits_of(x);
-    bits = bits < 0xC2AE999Au ? bits : 0xC2AE999Au;
+    bits = bits < LOW ? bits : LOW;
     int32_t signed_bits = int32_t(bits);
-    signed_bits = signed_bits < 0x42AE0000 ? signed_bits : 0x42AE0000;
+    signed_bits = signed_bits < HIGH ? signed_bits : HIGH;
     return float_of(uint32_t(signed_bits));
 }
 
@@ -36,7 +38,7 @@ OFA_INLINE float limit_exponent(float x) {
 // e^x = 2^n e^r, |r| <= ln(2) / 2; e^r is 1 + r + r^2 q(r) with the q of degree 4 that has the smallest
 // largest relative error.
 OFA_INLINE float exp(float x) {
-    const float limited = limit_exponent(x);
+    const float limited = limit<0xC2AE999Au, 0x42AE0000>(x);  // -87.3, 87
     const float shifted = limited * 1.44269504f + ROUND_TO_INTEGER;
     const float n = shifted - ROUND_TO_INTEGER;
     // ln 2 in two parts: n times the first is exact.
@@ -72,10 +74,9 @@ constexpr float GELU_CUBIC = 0.044715f;
 // exp(-2 z) for the z of GELU, with its exponent limited to what has a normal reciprocal; any number for a NaN. It is
 // 2^y with y = n + r, |r| <= 1/2, and 2^r the polynomial of degree 5 with the smallest largest relative error.
 OFA_INLINE float gelu_exponential(float x) {
-    constexpr float LOG2_E = 1.44269504f, LIMIT = 125.0f;
-    float y = x * (-GELU_SLOPE * LOG2_E + -GELU_SLOPE * LOG2_E * GELU_CUBIC * (x * x));
-    y = y < LIMIT ? y : LIMIT;
-    y = y > -LIMIT ? y : -LIMIT;
+    constexpr float LOG2_E = 1.44269504f;
+    const float y = limit<0xC2FA0000u, 0x42FA0000>(  // -125, 125
+        x * (-GELU_SLOPE * LOG2_E + -GELU_SLOPE * LOG2_E * GELU_CUBIC * (x * x)));
     const float shifted = y + ROUND_TO_INTEGER;
     const float r = y - (shifted - ROUND_TO_INTEGER);
     float power = 1.327647203e-3f;

@@ -1,9 +1,11 @@
 // The GPU kernel's entry on Hopper: one CTA of three warpgroups per SM, all resident.
 #pragma once
 
+#include "ops/sm90/token.cuh"
 #include "tile/pipeline.cuh"
 #include "tile/product.cuh"
 #include "tile/staging.cuh"
+#include "tile/token.cuh"
 
 namespace ofa {
 
@@ -11,16 +13,8 @@ OFA_INLINE uint64_t least_shared_bytes(const Model& /*model*/) { return SHARED_B
 
 constexpr int PRODUCER_REGISTERS = 56, CONSUMER_REGISTERS = 224;
 
-// Where a block's shared memory starts that the launch asks for: behind what the system keeps. A number, not the address
-// of an array: the registers of the loops below hold neither it nor what is derived from it.
-constexpr uint32_t SHARED_START = 1024;
-
-OFA_INLINE Pipeline& shared_pipeline() {
-    return *reinterpret_cast<Pipeline*>(__cvta_shared_to_generic(SHARED_START));
-}
-
-// Short bodies, and those of owned tasks: the next task is claimed when they begin, so that its waits are over when they
-// end. Not those that open or close an iteration.
+// Short bodies: the next task is claimed when they begin, so that its waits are over when they end. Of those that open or
+// close an iteration only a token's, whose blocks are known before.
 OFA_INLINE bool claims_early(uint32_t opcode) {
     switch (opcode) {
     case OPCODE_EMBED:
@@ -29,15 +23,16 @@ OFA_INLINE bool claims_early(uint32_t opcode) {
     case OPCODE_CROSS_ENTROPY_STATISTICS:
     case OPCODE_CROSS_ENTROPY_LOSS_STATISTICS:
     case OPCODE_ADAMW_GAIN:
-    case OPCODE_STREAM_QKV:
-    case OPCODE_STREAM_ATTENTION:
-    case OPCODE_STREAM_MATMUL_RESIDUAL:
-    case OPCODE_STREAM_NORM_MATMUL_GELU:
-    case OPCODE_STREAM_NORM_MATMUL:
+    case OPCODE_STREAM_BEGIN:
+    case OPCODE_SAMPLE:
         return true;
     default:
         return false;
     }
+}
+
+OFA_INLINE bool claims_early(const Slot& slot) {
+    return slot.kind == SLOT_TOKEN || (slot.kind == SLOT_BODY && claims_early(slot.task.opcode));
 }
 
 // Whether consumers use the stages of the ring for something else before the task ends.
@@ -58,11 +53,13 @@ OFA_INLINE Slot& next_slot(Pipeline& pipeline, const Position<SLOTS>& at) {
 OFA_INLINE void load_tasks(Pipeline& pipeline) {
     Position<SLOTS> slots;
     Position<STAGES> stages;
+    Position<STEP_SLOTS> steps;
     Position<1> bodies;
     for (;; slots.advance()) {
         const Slot& slot = next_slot(pipeline, slots);
         if (slot.kind == SLOT_LEAVE) return;
         if (slot.kind == SLOT_PRODUCT) load_product(pipeline, slot, stages);
+        if (slot.kind == SLOT_TOKEN) load_steps(pipeline, steps, stages);
         if (has_body(slot)) {
             wait_for_slot(&pipeline.body_ended, bodies.parity());
             bodies.advance();
@@ -82,54 +79,52 @@ OFA_INLINE void finish_part(Slot& slot) {
     if (sm90::subtract_one(&slot.parts) == 1) signal(slot.ctx);
 }
 
-// A streamed task's weights, on their way into the second-level cache while the task before it runs.
-OFA_INLINE void prefetch_weights(const Slot& slot) {
-    const uint32_t opcode = slot.task.opcode;
-    const bool qkv = opcode == OPCODE_STREAM_QKV;
-    if (!qkv && opcode != OPCODE_STREAM_MATMUL_RESIDUAL && opcode != OPCODE_STREAM_NORM_MATMUL_GELU &&
-        opcode != OPCODE_STREAM_NORM_MATMUL)
-        return;
-    const Operand& o = slot.ctx.launch->operands[slot.task.operands[opcode == OPCODE_STREAM_MATMUL_RESIDUAL ? 1 : 2]];
-    const uint8_t* const base = o.base + slot.ctx.copy_of(o) * o.copy_bytes;
-    const uint32_t row_bytes = o.cols * 2;
-    if (!qkv) {
-        sm90::prefetch_bulk(base + uint64_t(slot.task.tile[2]) * row_bytes, uint32_t(slot.task.tile[3]) * row_bytes);
-        return;
+// What opens and what samples a token waits for a counter; the tasks between are claimed together.
+OFA_INLINE bool is_token(const TaskContext& ctx) { return ctx.program == PROGRAM_DECODE && ctx.task->n_waits == 0; }
+
+// What a slot is for, and the task in it, once there is one.
+OFA_INLINE uint32_t fill_slot(Pipeline& pipeline, Slot& slot) {
+    Turn& turn = pipeline.turn;
+    uint32_t next;
+    do next = take_turn(turn);
+    while (next == TURN_PASS);
+    slot.ctx = turn.ctx;
+    slot.kind = next == TURN_LEAVE ? SLOT_LEAVE : SLOT_BODY;
+    slot.parts = 1;
+    if (next == TURN_RUN) {
+        slot.task = *turn.ctx.task;
+        if (is_product(slot.task.opcode)) slot.kind = SLOT_PRODUCT;
+        if (is_token(turn.ctx)) slot.kind = SLOT_TOKEN;
+        if (slot.kind == SLOT_PRODUCT && staged_chunks(slot.task.opcode) > 0) slot.parts += CONSUMERS;
     }
-    const uint32_t run = uint32_t(slot.task.tile[3]) / (2 * uint32_t(slot.task.tile[1]));
-    for (uint32_t part = 0; part < 6; ++part)
-        sm90::prefetch_bulk(base + uint64_t(part / 2 * (o.rows / 3) + uint32_t(slot.task.tile[2]) +
-                                            part % 2 * (uint32_t(slot.task.tile[3]) / 2) +
-                                            uint32_t(slot.task.tile[0]) * run) * row_bytes,
-                            run * row_bytes);
+    turn.ahead = slot.kind == SLOT_PRODUCT || claims_early(slot);
+    return slot.kind;
 }
 
-// The next task is claimed when the product before it has been loaded; when a body begins or ends.
+// The next task is claimed when the product before it has been loaded; when a body begins or ends. By a warp, of which one
+// lane does all but the steps of a token.
 OFA_INLINE void claim_tasks(Pipeline& pipeline, const Launch& launch) {
-    Turn& turn = pipeline.turn;
+    const bool lane0 = threadIdx.x % 32 == 0;
     Position<SLOTS> slots;
+    Position<STEP_SLOTS> steps;
     Position<1> claims;
-    enter(turn, launch, blockIdx.x);
-    for (;; slots.advance()) {
-        wait_for_slot(&pipeline.slot_empty[slots.stage()], slots.parity() ^ 1);
-        Slot& slot = pipeline.slots[slots.stage()];
-        uint32_t next;
-        do next = take_turn(turn);
-        while (next == TURN_PASS);
-        slot.ctx = turn.ctx;
-        slot.kind = next == TURN_LEAVE ? SLOT_LEAVE : SLOT_BODY;
-        slot.parts = 1;
-        if (next == TURN_RUN) {
-            slot.task = *turn.ctx.task;
-            if (is_product(slot.task.opcode)) slot.kind = SLOT_PRODUCT;
-            if (slot.kind == SLOT_PRODUCT && staged_chunks(slot.task.opcode) > 0) slot.parts += CONSUMERS;
-            prefetch_weights(slot);
+    if (lane0) enter(pipeline.turn, launch, blockIdx.x);
+    for (;; slots.advance(), claims.advance()) {
+        uint32_t kind = SLOT_LEAVE;
+        if (lane0) {
+            wait_for_slot(&pipeline.slot_empty[slots.stage()], slots.parity() ^ 1);
+            kind = fill_slot(pipeline, pipeline.slots[slots.stage()]);
+            if (kind == SLOT_TOKEN && slots.count > 0) {
+                const Position<SLOTS> before{slots.count - 1};
+                wait_for_slot(&pipeline.slot_empty[before.stage()], before.parity());
+            }
+            sm90::arrive(&pipeline.slot_full[slots.stage()]);
         }
-        turn.ahead = slot.kind == SLOT_PRODUCT || (slot.kind == SLOT_BODY && claims_early(slot.task.opcode));
-        sm90::arrive(&pipeline.slot_full[slots.stage()]);
-        if (next == TURN_LEAVE) return;
-        wait_for_slot(&pipeline.claim_next, claims.parity());
-        claims.advance();
+        kind = from_first_lane(kind);
+        if (kind == SLOT_LEAVE) return;
+        if (kind == SLOT_TOKEN) claim_steps(pipeline, pipeline.turn.ctx, pipeline.turn.place, steps);
+        if (lane0) wait_for_slot(&pipeline.claim_next, claims.parity());
+        __syncwarp();
     }
 }
 
@@ -185,7 +180,7 @@ OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STA
     sum_products(pipeline, slot, stages, sums);
     const Task& task = slot.task;
     const int thread = fresh_thread(), consumer = consumer_of(thread);  // not kept during the sums
-    const ConsumerPlace place(task, thread, consumer);
+    const ConsumerPlace place(task, consumer, thread % WARPGROUP / 32, thread % 32);
     switch (task.opcode) {
     case OPCODE_MATMUL_DW_ADAMW:
         pipeline.block.sync();  // both have read the stages, where the gradient comes to lie
@@ -211,7 +206,7 @@ OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STA
 OFA_INLINE void begin(Pipeline& pipeline, const Slot& slot) {
     if (slot.ctx.ahead) add_relaxed(&status_of(slot.ctx).wait_ns, now_ns() - pipeline.ended_ns);
     begin_task(pipeline.timer, slot.ctx);
-    if (slot.kind == SLOT_BODY && claims_early(slot.task.opcode)) sm90::arrive(&pipeline.claim_next);
+    if (claims_early(slot)) sm90::arrive(&pipeline.claim_next);
 }
 
 // After the consumers' barrier: all that they wrote is visible to the leader.
@@ -225,9 +220,9 @@ OFA_INLINE void finish(Pipeline& pipeline) {
         if (slot.kind == SLOT_PRODUCT) {
             finish_part(slot);
             pipeline.timer.stop(slot.ctx);
-        } else {
+        } else if (slot.kind == SLOT_BODY) {
             end_task(pipeline.timer, slot.ctx);
-            if (!claims_early(slot.task.opcode)) sm90::arrive(&pipeline.claim_next);
+            if (!claims_early(slot)) sm90::arrive(&pipeline.claim_next);
         }
         pipeline.ended_ns = now_ns();
         store_relaxed(&status_of(slot.ctx).phase, uint32_t(PHASE_WAITING));
@@ -238,6 +233,13 @@ OFA_INLINE void finish(Pipeline& pipeline) {
         release_slot(pipeline, slots);
     }
     __syncwarp();
+}
+
+OFA_NOINLINE void run_slot(Pipeline& pipeline, const Slot& slot) {
+    if (slot.kind == SLOT_TOKEN)
+        sm90::run_token(slot.ctx);
+    else if (!run_body(pipeline.block, slot.ctx) && pipeline.block.leader())
+        refuse(slot.ctx);
 }
 
 // A consumer's places in the rings lie in shared memory between two tasks: what stays in registers across the call of a
@@ -264,8 +266,8 @@ OFA_INLINE void consume_tasks(Pipeline& pipeline) {
         if (block.leader()) begin(pipeline, next);
         if (next.kind == SLOT_PRODUCT) consume_product(pipeline, next);
         // One place that calls, for bodies and for the second halves of products: with two of them ptxas spills.
-        if (has_body(current_slot(pipeline))) {
-            if (!run_body(block, current_slot(pipeline).ctx) && block.leader()) refuse(current_slot(pipeline).ctx);
+        if (has_body(current_slot(pipeline)) || current_slot(pipeline).kind == SLOT_TOKEN) {
+            run_slot(pipeline, current_slot(pipeline));
             sm90::fence_proxy_shared();  // the copy engine writes next where the body has been
         }
         block.sync();
@@ -301,7 +303,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) megakernel(const __grid_con
     }
     ofa::sm90::give_up_registers_to<ofa::PRODUCER_REGISTERS>();
     const int warp = ofa::fresh_thread() / 32;
-    if (ofa::fresh_thread() % 32 != 0) ofa::end_thread();
+    if (warp != 1 && ofa::fresh_thread() % 32 != 0) ofa::end_thread();
     if (warp == 0) ofa::load_tasks(pipeline);
     if (warp == 1) ofa::claim_tasks(pipeline, launch);
     if (warp >= 2) ofa::store_tasks(pipeline, warp - 2);

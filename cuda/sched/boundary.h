@@ -14,11 +14,24 @@ OFA_INLINE void end_queue(const TaskContext& ctx) {
     }
 }
 
+// Whether the host holds this iteration while it copies what the ones before it left behind. They are done: the host is
+// told, by its own word, which is read once so that the answer is to the hold in force. Batches of a sweep change nothing
+// that is copied and go on, but a pause in their midst is as good a time as any.
+OFA_INLINE bool held_for_copy(const TaskContext& ctx, bool paused) {
+    if (ctx.program == PROGRAM_DOOM || (ctx.program == PROGRAM_SWEEP && !paused)) return false;
+    const uint32_t clock = ctx.program == PROGRAM_DECODE ? CLOCK_TOKEN : CLOCK_STEP;
+    const uint64_t now = ctx.program == PROGRAM_SWEEP ? ctx.version : ctx.iteration;
+    const uint64_t hold = load_acquire(&ctx.launch->control->hold[clock]);
+    if (hold == 0 || now < hold / HOLD_NUMBERS) return false;
+    store_release(&ctx.launch->telemetry->held[clock], hold);
+    return true;
+}
+
 // Holds the iteration until `*not_before_ns` and as long as it is `held`, which moves the time on. False when the run
 // ends here. While held `let_through()` is asked again and again; true ends the hold.
 template <class LetThrough>
 OFA_INLINE bool pass_boundary(const TaskContext& ctx, uint64_t* not_before_ns, LetThrough let_through) {
-    constexpr uint64_t LONGEST_SLEEP_NS = 2000000;
+    constexpr uint64_t LONGEST_SLEEP_NS = 2000000, COPY_SLEEP_NS = 50000;
     const Control& control = *ctx.launch->control;
     WaitTimer timer(ctx);
     for (;;) {
@@ -29,10 +42,11 @@ OFA_INLINE bool pass_boundary(const TaskContext& ctx, uint64_t* not_before_ns, L
         }
         const uint64_t now = now_ns();
         store_relaxed(&status_of(ctx).heartbeat_ns, now);
-        if (held(ctx)) {
+        const bool paused = held(ctx), copied = held_for_copy(ctx, paused);
+        if (paused || copied) {
             *not_before_ns = now;
             if (let_through()) return true;
-            sleep_ns(LONGEST_SLEEP_NS);
+            sleep_ns(copied ? COPY_SLEEP_NS : LONGEST_SLEEP_NS);
         } else if (now < *not_before_ns) {
             const uint64_t left = *not_before_ns - now;
             sleep_ns(left < LONGEST_SLEEP_NS ? left : LONGEST_SLEEP_NS);

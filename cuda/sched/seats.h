@@ -141,8 +141,8 @@ OFA_FUNCTION void open_to_blocks(const TaskContext& ctx) {
     ServeState& serve = *launch.serve;
     const uint32_t members = seat_next_token(ctx);
     store_relaxed(&launch.queues[ROLE_SERVE].next, (ctx.iteration + 1) * launch.programs[ctx.program].n_tasks);
-    store_release(&serve.opened, ctx.iteration + 1);
-    store_release(&serve.members, members);  // last: with none left, the next one begins where `opened` says
+    release_to_blocks(&serve.opened, ctx.iteration + 1);
+    release_to_blocks(&serve.members, members);  // last: with none left, the next one begins where `opened` says
 }
 
 }  // namespace ofa

@@ -13,11 +13,9 @@ struct TilePlace {
     int row, column;  // of the output, of the thread's first sum
     int lane;
 
-    // Of the warp's 16 rows from `first_row` of the task's tile on.
-    OFA_INLINE TilePlace(const Task& task, int first_row, int first_column, int lane) : lane(lane) {
-        row = task.tile[0] + first_row + lane / 4;
-        column = task.tile[2] + first_column + 2 * (lane % 4);
-    }
+    // Of a warp's 16 rows of the output.
+    OFA_INLINE TilePlace(int first_row, int first_column, int lane)
+        : row(first_row + lane / 4), column(first_column + 2 * (lane % 4)), lane(lane) {}
 };
 
 // GELU and its derivative by the special function unit; the outputs are rounded to bf16.
@@ -79,18 +77,9 @@ OFA_INLINE void store_with_skip(const Lines<float>& skip, const Lines<float>& y,
     }
 }
 
+// The sums rounded to bf16 in their place, so that no rounded copies are kept beside them.
 template <int N>
-OFA_INLINE void store_with_skip(bool whole, const Lines<float>& skip, const Lines<float>& y, const float (&sums)[N]) {
-    if (whole)
-        store_with_skip<true>(skip, y, sums);
-    else
-        store_with_skip<false>(skip, y, sums);
-}
-
-// The sums rounded to bf16 in their place, and those right of the operand, which are not stored, -inf: neither rounded
-// copies nor conditions are kept beside them.
-template <int N>
-OFA_INLINE void round_in_place(float (&sums)[N], int columns) {
+OFA_INLINE void round_in_place(float (&sums)[N]) {
 #pragma unroll
     for (int i = 0; i < N; i += 2) {
         const uint32_t both = pack(sums[i], sums[i + 1]);
@@ -99,6 +88,11 @@ OFA_INLINE void round_in_place(float (&sums)[N], int columns) {
         // Without it the compiler would carry all sums as words, and copy them before the products have ended.
         asm volatile("" : "+f"(sums[i]), "+f"(sums[i + 1]));
     }
+}
+
+// Sums right of the operand, which are not stored, become -inf: no conditions are kept beside them.
+template <int N>
+OFA_INLINE void hide_right_of(float (&sums)[N], int columns) {
     if (columns < N * 2) {
 #pragma unroll
         for (int i = 0; i < N; ++i)

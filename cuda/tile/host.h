@@ -29,9 +29,9 @@ constexpr int LANES = 4, PANEL_VECTORS = 2, BLOCK_ROWS = 6;  // 16 registers
 constexpr int PANEL = LANES * PANEL_VECTORS;
 constexpr int CACHE_LINE = 16;  // floats
 
-// The sums of MAX_ROWS x MAX_COLUMNS outputs are kept while k advances in steps of MAX_DEPTH: a packed panel
-// of that depth fits the L1 cache; the sums, and the rows of x, fit the L2 cache.
-constexpr int TRANSPOSED_DEPTH = 128;
+// The sums of MAX_ROWS x MAX_COLUMNS outputs are kept, in the L2 cache, while k advances in steps of MAX_DEPTH. Where x
+// is packed too, the steps are of TRANSPOSED_DEPTH: a panel, its successor and the columns of x share the L1 cache.
+constexpr int TRANSPOSED_DEPTH = 64;
 constexpr int MAX_DEPTH = 256, MAX_ROWS = 256, MAX_COLUMNS = 256;
 constexpr int PACKED_PITCH = MAX_ROWS + 16;  // a power of two would map every k to the same few sets of the cache
 
@@ -153,8 +153,11 @@ struct Copy {
 // [depth, R] where TRANSPOSE_X.
 template <int R, bool TRANSPOSE_X>
 OFA_NOINLINE void multiply_block(int depth, Source x, Source panel, float* sums, bool first, Ahead& ahead, Copy copy) {
+    // Every loop over c is unrolled: one that is not keeps it in memory between the loops over k.
     Vector c[R][PANEL_VECTORS];
+#pragma GCC unroll 16
     for (int i = 0; i < R; ++i)
+#pragma GCC unroll 4
         for (int v = 0; v < PANEL_VECTORS; ++v) c[i][v] = first ? Vector{} : load(sums + i * PANEL + v * LANES);
     const auto add_products = [&]() __attribute__((always_inline)) {
         Vector b[PANEL_VECTORS];
@@ -188,7 +191,9 @@ OFA_NOINLINE void multiply_block(int depth, Source x, Source panel, float* sums,
         copy.copy_row();
     }
     for (; k < depth; ++k) add_products();
+#pragma GCC unroll 16
     for (int i = 0; i < R; ++i)
+#pragma GCC unroll 4
         for (int v = 0; v < PANEL_VECTORS; ++v) store(sums + i * PANEL + v * LANES, c[i][v]);
 }
 
@@ -254,6 +259,17 @@ struct Copies {
     OFA_INLINE Copy of_block(int blocks_left) const { return blocks_left <= count ? all[blocks_left - 1] : Copy{}; }
 };
 
+// The width of a panel all of whose columns are outputs: a constant, so that loops over it are unrolled.
+struct Whole {
+    OFA_INLINE operator int() const { return PANEL; }
+};
+
+// Hands the outputs from (row, column) on to the epilogue. Out of line, or the compiler would make the two widths one.
+template <class Width, class Epilogue>
+OFA_NOINLINE void finish_rows(int row, int column, int rows, const float* sums, Width width, const Epilogue& epilogue) {
+    for (int i = 0; i < rows; ++i) epilogue(row + i, column, sums + i * PANEL, width);
+}
+
 // The at most MAX_ROWS x MAX_COLUMNS outputs from (row0, col0) on; x and w start there.
 template <bool TRANSPOSE_X, bool TRANSPOSE_W, class Epilogue>
 OFA_INLINE void multiply_part(int row0, int col0, int m, int n, int depth, Source x, Source w, float* scratch,
@@ -308,13 +324,10 @@ OFA_INLINE void multiply_part(int row0, int col0, int m, int n, int depth, Sourc
                 multiply_rows<BLOCK_ROWS, TRANSPOSE_X>(end - begin, part, a, panel, sums, first, ahead,
                                                        copies.of_block(blocks - block));
                 if (!last) continue;
-                for (int i = begin; i < end; ++i) {
-                    const float* const row = sums + (i - begin) * PANEL;
-                    if (width == PANEL)
-                        epilogue(row0 + i, col0 + n0, row, PANEL);  // a constant count: a loop that is unrolled
-                    else
-                        epilogue(row0 + i, col0 + n0, row, width);
-                }
+                if (width == PANEL)
+                    finish_rows(row0 + begin, col0 + n0, end - begin, sums, Whole{}, epilogue);
+                else
+                    finish_rows(row0 + begin, col0 + n0, end - begin, sums, width, epilogue);
             }
         }
     }

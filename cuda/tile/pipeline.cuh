@@ -11,6 +11,7 @@
 #include "task.h"
 #include "tile/shape.cuh"
 #include "tile/sm90.cuh"
+#include "tile/step.cuh"
 #include "tile/update.cuh"
 
 namespace ofa {
@@ -22,7 +23,7 @@ constexpr int CHUNK_COLUMNS = 64, CHUNK_BYTES = 64 * CHUNK_COLUMNS * 2;
 constexpr int SHARED_BYTES = 232448;  // a block's share on Hopper, all of it asked for at the launch
 
 // What warps have to do for a task.
-constexpr uint32_t SLOT_LEAVE = 0, SLOT_BODY = 1, SLOT_PRODUCT = 2;
+constexpr uint32_t SLOT_LEAVE = 0, SLOT_BODY = 1, SLOT_PRODUCT = 2, SLOT_TOKEN = 3;
 
 struct Slot {
     TaskContext ctx;
@@ -33,7 +34,7 @@ struct Slot {
 
 // A consumer warp's places in the rings.
 struct Places {
-    uint32_t slots, stages, buffers;
+    uint32_t slots, stages, buffers, steps;
 };
 
 // The stages of the ring are also the near memory of bodies: the loader goes on to the next task when a body has ended.
@@ -43,16 +44,22 @@ struct Pipeline {
     uint8_t staging[CONSUMERS][BUFFERS][CHUNK_BYTES];
     sm90::Barrier full[STAGES], empty[STAGES];
     sm90::Barrier slot_full[SLOTS], slot_empty[SLOTS];
+    StepRing step_ring;
     sm90::Barrier claim_next, body_ended;
     sm90::Barrier staged[CONSUMERS][BUFFERS], stored[CONSUMERS][BUFFERS];
     Slot slots[SLOTS];
     Places places[12];
+    double turns[TokenMemory::UNIT];  // of the pairs of columns of a head, for each position
     Block block;          // of the consumers
     Turn turn;            // the claimer's
     TaskTimer timer;      // the leader's, as what follows
     uint64_t ended_ns;    // when the task before this one ended
 
+    // Of products and of tokens by turns: a token begins when the storers are done.
+    OFA_INLINE TokenMemory& token() { return *reinterpret_cast<TokenMemory*>(staging); }
+
     OFA_INLINE void open() {
+        static_assert(sizeof(TokenMemory) <= sizeof staging && STAGES * STREAM_STAGE_BYTES <= sizeof a + sizeof b);
         for (int i = 0; i < STAGES; ++i) {
             sm90::open_barrier(&full[i], 1);
             sm90::open_barrier(&empty[i], CONSUMER_WARPS);
@@ -61,16 +68,29 @@ struct Pipeline {
             sm90::open_barrier(&slot_full[i], 1);
             sm90::open_barrier(&slot_empty[i], 1 + CONSUMER_WARPS + CONSUMERS);
         }
+        for (int i = 0; i < STEP_SLOTS; ++i) {
+            sm90::open_barrier(&step_ring.full[i], 1);
+            sm90::open_barrier(&step_ring.empty[i], 1 + CONSUMER_WARPS);
+        }
         sm90::open_barrier(&claim_next, 1);
         sm90::open_barrier(&body_ended, 1);
         for (int i = 0; i < CONSUMERS * BUFFERS; ++i) {
             sm90::open_barrier(&staged[0][i], WARPGROUP / 32);
             sm90::open_barrier(&stored[0][i], 1);
         }
-        for (Places& place : places) place = {0, 0, 0};
+        for (Places& place : places) place = {0, 0, 0, 0};
+        for (double& pair : turns) pair = 0.0;
         sm90::barriers_are_open();
     }
 };
+
+// Where a block's shared memory starts that the launch asks for: behind what the system keeps. A number, not the address
+// of an array: no register holds it nor what is derived from it.
+constexpr uint32_t SHARED_START = 1024;
+
+OFA_INLINE Pipeline& shared_pipeline() {
+    return *reinterpret_cast<Pipeline*>(__cvta_shared_to_generic(SHARED_START));
+}
 
 // A place in a ring of `depth` barriers.
 template <int depth>

@@ -39,6 +39,17 @@ OFA_INLINE bool has_passed(Barrier* barrier, uint32_t parity) {
     return passed != 0;
 }
 
+// The same, without waiting for a while where it has not passed.
+OFA_INLINE bool has_passed_already(Barrier* barrier, uint32_t parity) {
+    uint32_t passed;
+    asm volatile(
+        "{ .reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+        : "=r"(passed)
+        : "r"(shared_address(barrier)), "r"(parity)
+        : "memory");
+    return passed != 0;
+}
+
 // Subtracts 1 from a word in shared memory; what other threads did before they subtracted is seen afterwards.
 OFA_INLINE uint32_t subtract_one(uint32_t* word) {
     uint32_t before;
@@ -80,9 +91,13 @@ OFA_INLINE void store_2d(const TensorMap* map, int32_t x, int32_t y, const void*
                  "r"(y), "r"(shared_address(from))
                  : "memory");
 }
-// Brings memory into the second-level cache; 16-byte aligned, a multiple of 16 bytes.
-OFA_INLINE void prefetch_bulk(const void* from, uint32_t bytes) {
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+// Both 16-byte aligned, a multiple of 16 bytes.
+OFA_INLINE void load_bulk(void* to, const void* from, uint32_t bytes, Barrier* full) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+            shared_address(to)),
+        "l"(from), "r"(bytes), "r"(shared_address(full))
+        : "memory");
 }
 OFA_INLINE void commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 // At most `left` groups of stores still read shared memory.

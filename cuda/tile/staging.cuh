@@ -14,8 +14,8 @@ constexpr int CHUNKS = TILE_COLUMNS / CHUNK_COLUMNS, SUMS_PER_CHUNK = CHUNK_COLU
 struct ConsumerPlace : TilePlace {
     int warp;  // in the warpgroup
 
-    OFA_INLINE ConsumerPlace(const Task& task, int thread, int consumer)
-        : TilePlace(task, 64 * consumer + thread % WARPGROUP / 32 * 16, 0, thread % 32), warp(thread % WARPGROUP / 32) {}
+    OFA_INLINE ConsumerPlace(const Task& task, int consumer, int warp, int lane)
+        : TilePlace(task.tile[0] + 64 * consumer + 16 * warp, task.tile[2], lane), warp(warp) {}
 };
 
 // Stages 64 columns, of which `value(i)` is the thread's i-th of 32. The swizzle is that of the tensor map.
@@ -60,7 +60,10 @@ OFA_INLINE void store_gelu(Pipeline& pipeline, int consumer, const ConsumerPlace
 OFA_INLINE void store_with_skip(const TaskContext& ctx, const Task& task, const ConsumerPlace& place,
                                 const float (&sums)[128]) {
     const Lines<float> skip(ctx, task, 2, place), y(ctx, task, 3, place);
-    store_with_skip(task.tile[1] == TILE_ROWS && task.tile[3] == TILE_COLUMNS, skip, y, sums);
+    if (task.tile[1] == TILE_ROWS && task.tile[3] == TILE_COLUMNS)
+        store_with_skip<true>(skip, y, sums);
+    else
+        store_with_skip<false>(skip, y, sums);
 }
 
 OFA_INLINE void store_through_gelu(Pipeline& pipeline, const TaskContext& ctx, const Task& task, int consumer,
@@ -85,7 +88,8 @@ OFA_INLINE void store_statistics(const TaskContext& ctx, const Task& task, const
                                  float (&sums)[128]) {
     const Operand& o = ctx.launch->operands[task.operands[3]];
     float* const statistics = reinterpret_cast<float*>(o.base);
-    round_in_place(sums, task.tile[3]);
+    round_in_place(sums);
+    hide_right_of(sums, task.tile[3]);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         const float2 both = statistics_of_row(sums, half);

@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from ofa_tui.doom import library, search
@@ -14,11 +14,11 @@ from ofa_tui.doom.levels import map_name
 from ofa_tui.doom.lmp import VERSIONS, Demo, DemoError, parse_demo, read_demo
 from ofa_tui.doom.packer import PackedWad
 from ofa_tui.doom.packer import load as load_wad
-from ofa_tui.doom.trace import Played, play_demo, save_trace, trace_of
+from ofa_tui.doom.trace import Played, encode_trace, play_demo, trace_of
 from ofa_tui.doom.wad import read_wad
 from ofa_tui.errors import OfaError
 from ofa_tui.progress import Progress, duration
-from ofa_tui.record.files import write_whole
+from ofa_tui.record.files import make_folder, write_whole
 from ofa_tui.record.png import encode_png
 
 LUMP = re.compile(r"DEMO[1-9]", re.IGNORECASE)
@@ -50,15 +50,17 @@ def run(args: argparse.Namespace) -> int:
     tics = _tics(args.frames, len(demo.commands))
     wad = load_wad(path)
     demo = fit_to_wad(demo, args.demo, wad)
-    _compile()
+    with Progress("compiling the Doom engine (first time only, about 20 seconds)") as compiling:
+        library.load(lambda seconds: compiling.update(seconds, f"{seconds:.0f} s"))
     started = time.perf_counter()
-    played = play_demo(demo, wad.blob, lanes=lanes, traced=args.trace is not None, pictures=tics,
-                       on_progress=_progress(len(demo.commands)))
+    with Progress("playing", len(demo.commands)) as playing:
+        played = play_demo(demo, wad.blob, lanes=lanes, traced=args.trace is not None, pictures=tics,
+                           on_progress=lambda done: playing.update(done, f"tic {done:,}"))
     seconds = time.perf_counter() - started
     for line in _summary(demo, args.demo, wad, played, seconds):
         print(line)
     if args.trace:
-        save_trace(trace_of(demo, played, wad.sha256), args.trace)
+        write_whole(args.trace, encode_trace(trace_of(demo, played, wad.sha256)), "make room, or choose another place")
         print(f"trace: {args.trace}")
     for tic in tics:
         print(f"frame: {_write_frame(args.output, tic, played, wad)}")
@@ -75,7 +77,8 @@ def _lanes(text: str) -> int:
 
 
 def _check_place(path: Path) -> None:
-    if path.is_dir() or not path.parent.is_dir():
+    # The file is put in place whole: a device would be replaced by it.
+    if not path.parent.is_dir() or (path.exists() and not path.is_file()):
         raise OfaError(f"cannot write the trace {path}; name a file in a folder that exists")
 
 
@@ -109,22 +112,6 @@ def fit_to_wad(demo: Demo, name: str, wad: PackedWad) -> Demo:
     if wanted not in wad.maps:
         raise DemoError(f"{name} begins in {wanted}, which {wad.path} does not have; name its own WAD with --wad")
     return fitted
-
-
-def _compile() -> None:
-    progress: list[Progress] = []
-
-    def on_progress(seconds: float) -> None:
-        if not progress:
-            progress.append(Progress("compiling the Doom engine (first time only, about 20 seconds)"))
-        progress[0].update(seconds, f"{seconds:.0f} s")
-
-    library.load(on_progress)
-
-
-def _progress(tics: int) -> Callable[[int], None]:
-    progress = Progress("playing", tics)
-    return lambda done: progress.update(done, f"tic {done:,}")
 
 
 # --- what came of it ----------------------------------------------------------------------------------------------
@@ -166,10 +153,7 @@ def _write_frame(folder: Path, tic: int, played: Played, wad: PackedWad) -> Path
     """The frame as it was before messages were drawn over it, the face as without sound."""
     path = folder / f"tic-{tic:06}.png"
     palette = wad.palette(int(played.rows["palette"][tic]))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = error.strerror or error
-        raise OfaError(f"cannot write frames into {folder} ({reason}); choose another with -o") from None
-    write_whole(path, encode_png(played.pictures[tic], palette))
+    advice = "make room, or choose another folder with -o"
+    make_folder(folder, advice)
+    write_whole(path, encode_png(played.pictures[tic], palette), advice)
     return path

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from ofa_tui.assemble import assemble, check
+from ofa_tui.commands.checkpoints import saver_of
 from ofa_tui.errors import OfaError
 from ofa_tui.record.demo_log import DemoRecorder
 from ofa_tui.record.session import record
@@ -31,7 +32,8 @@ def record_run(settings: Settings, folder: Path, *, frame_every_s: float, doom_d
     writer = RunWriter(folder, facts, run.engine.info, frame_every_s=frame_every_s, demo=demo)
     for name, text in run.texts.items():
         writer.add_text(name, text)
-    code = record(run.engine, writer)
+    saver = saver_of(run, settings, folder / "checkpoints") if settings.writes_checkpoints else None
+    code = record(run.engine, writer, saver)
     missed = run.events - writer.tally.events_applied
     if missed > 0:
         _say(f"{missed} of {run.events} events were not reached: the run ended before their step, token or tic")

@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from ofa_tui.assemble import assemble, check
+from ofa_tui.commands.checkpoints import saver_of
 from ofa_tui.engine.protocol import RunInfo, Snapshot
-from ofa_tui.errors import OfaError
 from ofa_tui.record.writer import RunWriter
 from ofa_tui.settings import Settings
 from ofa_tui.tui import run_ui
 from ofa_tui.tui.options import UiOptions
 from ofa_tui.tui.terminal import check_terminal
-from ofa_tui.tui.theme import load_themes
+from ofa_tui.tui.theme import check_theme
 
 
 def watch_run(settings: Settings, *, theme: str | None, reduced_motion: bool) -> int:
     """Shows the run until the person quits. Raises OfaError before anything is built where it cannot be."""
-    _check_theme(theme)
+    check_theme(theme or "")
     check(settings, doom_required=settings.wad is not None)
     check_terminal()
     run = assemble(settings, doom_required=settings.wad is not None)
     facts = {"settings": settings.as_dict(), **run.facts}
+    folder = Path.cwd() / f"ofa-tui-{datetime.now():%Y-%m-%d-%H%M%S}-checkpoints"
+    saver = saver_of(run, settings, folder) if run.engine.can_copy_state else None
     options = UiOptions(
-        recorder=_recorder(facts, run.engine.info), theme=theme or "", reduced_motion=reduced_motion
+        recorder=_recorder(facts, run.engine.info), theme=theme or "", reduced_motion=reduced_motion,
+        checkpoint=saver.ask if saver else None,
     )
-    return run_ui(run.engine, options)
-
-
-def _check_theme(name: str | None) -> None:
-    themes = load_themes()
-    if name and name not in themes:
-        raise OfaError(f"there is no theme {name!r}; choose {', '.join(themes)}")
+    if saver is None:
+        return run_ui(run.engine, options)
+    saver.start()
+    try:
+        return run_ui(run.engine, options)
+    finally:
+        saver.close()
+        for saved in run.engine.poll().saved:
+            print(f"ofa-tui: {saved.text()}", file=sys.stderr)
 
 
 class _LiveRecording:

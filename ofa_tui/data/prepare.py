@@ -329,7 +329,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     spec = corpus_spec(preset(args.preset), args.data, args.valid, args.tokenizer, args.steps)
-    prepared = prepare(spec, Progress("preparing the text"))
+    with Progress("preparing the text") as progress:
+        prepared = prepare(spec, progress)
     print(
         f"{'in the cache' if prepared.from_cache else 'prepared'}: {len(prepared.train_tokens):,} training tokens, "
         f"{len(prepared.valid_tokens):,} held out, tokenizer {prepared.tokenizer.name} with "

@@ -221,6 +221,10 @@ class TracedGame:
         commands = np.zeros((tics, MAX_PLAYERS), COMMAND)
         return commands, *self._play(commands, True)
 
+    def set_keys(self, forward: int, side: int, turn: int, buttons: int) -> None:
+        """As Game.set_keys, for the player of `play_scripted`."""
+        self.library.game_set_keys(self._game(), forward, side, turn, buttons)
+
     def _play(self, commands: np.ndarray, scripted: bool) -> tuple[np.ndarray, np.ndarray]:
         tics = len(commands)
         rows, loads = np.zeros(tics, ROW), np.zeros(tics + 1, LOAD)

@@ -4,6 +4,7 @@ the cache of scripts/fetch_wads.py.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import os
@@ -51,26 +52,44 @@ def search(wad: str | None = None) -> WadSearch:
 
     Raises WadError when `wad` is given and not there. Without `wad`, finding nothing is no error.
     """
-    if wad is not None and os.path.exists(Path(wad).expanduser()):
-        return WadSearch((Path(wad).expanduser(),), (wad,))
+    if wad is not None and _exists(path := Path(wad).expanduser()):
+        return WadSearch((path,), (wad,))
     if wad is not None and len(Path(wad).parts) > 1:
         raise WadError(f"There is no WAD file {wad}; check the path given with --wad.")
     names = GAMES if wad is None else (wad, f"{wad}.wad")
     found: list[Path] = []
     tried: list[str] = []
     for place, folder in _folders():
-        tried.append(place)
-        found += [path for path in _files(folder, names) if path not in found]
+        try:
+            found += [path for path in _files(folder, names) if path not in found]
+            tried.append(place)
+        except PermissionError:
+            tried.append(f"{place}, which may not be read")
     if wad is not None and not found:
         raise WadError(f"There is no WAD file {wad} here, nor in {', '.join(tried)}; check the name given with --wad.")
     return WadSearch(tuple(found), tuple(tried))
 
 
+def _exists(path: Path) -> bool:
+    """Raises WadError where that cannot be known."""
+    try:
+        path.stat()
+    except PermissionError as error:
+        raise WadError(f"Cannot read the WAD {path}: {error.strerror}; name one that may be read.") from None
+    except (OSError, ValueError):
+        return False
+    return True
+
+
 def by_sha256() -> dict[str, Path]:
-    """WADs on this machine by their SHA-256: those that `search` finds, and all in the folders of MORE_FOLDERS."""
+    """WADs on this machine that may be read, by their SHA-256: those of `search`, and all in MORE_FOLDERS."""
     folders = [Path(folder) for folder in os.environ.get(MORE_FOLDERS, "").split(os.pathsep) if folder]
     files = [*(path for folder in folders for path in sorted(folder.rglob("*.wad"))), *search().found]
-    return {hashlib.sha256(path.read_bytes()).hexdigest(): path for path in files}
+    found: dict[str, Path] = {}
+    for path in files:
+        with contextlib.suppress(OSError):
+            found[hashlib.sha256(path.read_bytes()).hexdigest()] = path
+    return found
 
 
 def choose(found: WadSearch, map_name: str | None = None) -> Path:
@@ -128,11 +147,16 @@ def _vizdoom() -> Iterator[tuple[str, Path]]:
 
 
 def _files(folder: Path, names: tuple[str, ...]) -> list[Path]:
-    """Files of the folder called `names` in any case, in that order; a file in place of a folder is itself."""
-    if folder.is_file():
-        return [folder] if folder.name.lower() in names else []
+    """Files of the folder called `names` in any case, in that order; a file in place of a folder is itself.
+
+    Raises PermissionError for a folder that may not be read; one that is not there has no files.
+    """
     try:
+        if folder.is_file():
+            return [folder] if folder.name.lower() in names else []
         present = {path.name.lower(): path for path in folder.iterdir() if path.is_file()}
+    except PermissionError:
+        raise
     except OSError:
         return []
     return [present[name.lower()] for name in names if name.lower() in present]

@@ -5,6 +5,7 @@ docs/doom.md describes the columns, their types and hashes. A trace is a diction
 
 from __future__ import annotations
 
+import io
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -81,13 +82,11 @@ def _columns(table: np.ndarray, dtype: np.dtype) -> Trace:
     return {name: np.ascontiguousarray(table[name]) for name in dtype.names or () if name != "_pad"}
 
 
-def save_trace(trace: Trace, path: Path) -> None:
-    """Writes a .npz. Raises OfaError."""
-    try:
-        with path.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **trace)
-    except OSError as error:
-        raise OfaError(f"cannot write the trace {path} ({error.strerror or error}); choose another place") from None
+def encode_trace(trace: Trace) -> bytes:
+    """A .npz."""
+    file = io.BytesIO()
+    np.savez_compressed(file, allow_pickle=False, **trace)
+    return file.getvalue()
 
 
 def load_trace(path: Path) -> Trace:

@@ -65,6 +65,44 @@ class TrainState:
     v: Mapping[str, np.ndarray]
     """AdamW's second moments."""
 
+    @staticmethod
+    def fresh(weights: Mapping[str, np.ndarray]) -> TrainState:
+        """These weights before their first step."""
+        return TrainState(weights, *({name: np.zeros_like(array) for name, array in weights.items()} for _ in "mv"))
+
+
+@dataclass(frozen=True, eq=False)
+class ServingState:
+    """What serving has come to after a whole token: the story so far, and how its next token is made."""
+
+    token: int
+    """Tokens decoded so far."""
+    story: int
+    tokens: np.ndarray
+    """i4 [rows]: those of the current story."""
+    versions: np.ndarray
+    """u8 [rows]: the weight version that computed each token, and the cache row of the token before it."""
+    keys: Mapping[str, np.ndarray]
+    """By layer, [rows, width] in the target's storage: the cache. Row r is of token r - 1, row 0 of the end of text."""
+    values: Mapping[str, np.ndarray]
+    prompt: np.ndarray
+    """i4 [n]: what is still to be read of a prompt."""
+    seed: int
+    """Token n is drawn with random numbers that are a function of the seed and n."""
+    sampling: Sampling
+
+
+@dataclass(frozen=True, eq=False)
+class RunState:
+    """A whole run but for its games, between two steps and between two tokens."""
+
+    step: int
+    """Steps done, so the weight version."""
+    sweep_due: bool
+    """Whether the held-out sweep after the last of them is still to come."""
+    train: TrainState
+    serving: ServingState
+
 
 @dataclass(frozen=True, eq=False)
 class RunConfig:
@@ -109,6 +147,13 @@ class RunConfig:
     """The tic clock of every game begins here. The games themselves are new."""
     initial: TrainState | None = None
     """Weights and moments to begin with; without them weights are drawn from `seed` and moments are 0."""
+    sweep_due: bool = False
+    """The held-out sweep after the step before `first_step` is still to come. Then `first_step` may be the number of
+    steps: such a run is nothing but that sweep."""
+    serving: ServingState | None = None
+    """The story that serving goes on with. `first_token`, `first_story` and `sampling` have to agree with it."""
+    copies_state: bool = False
+    """The state may be copied out while the kernel runs: an engine on a GPU keeps pinned memory ready for it."""
 
     @property
     def n_sms(self) -> int:
@@ -130,7 +175,7 @@ class RunConfig:
         for name, value, low, high in self._ranges():
             if not low <= value <= high:
                 raise OfaError(f"{name} {value} cannot be; use {low} to {high}")
-        if self.first_step >= self.train.steps:
+        if self.first_step >= self.train.steps + (self.sweep_due and len(self.valid_tokens) > 1):
             raise OfaError(f"training ends with step {self.train.steps - 1}, so that it cannot go on from step "
                            f"{self.first_step}; use more steps")
         for name, rate in (("token", self.tokens_per_s), ("tic", self.tics_per_s)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from ofa_tui import abi, abi_header
 from ofa_tui.engine import cuda_maps, cuda_nvml
+from ofa_tui.engine.capture import Captured, Part
 from ofa_tui.engine.config import RunConfig
 from ofa_tui.engine.cuda_compiler import Cubin, Variant
 from ofa_tui.engine.cuda_copy import SharedCopy
@@ -29,6 +31,8 @@ SILENT_S = 8.0
 LEAVE_S = 2.0
 """All blocks leave within that time of an abort, or one never will."""
 LEAST_DEADLINE_S = 5.0
+BATCH_BYTES = 1 << 26
+"""State is copied out in pieces of this size, about a millisecond each: polls take turns with them."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class KernelFacts:
 
     scratch_bytes: int
     game_bytes: int
+    snapshot_bytes: int
     clock_ns: int
     asked_ns: int
     """The host's monotonic clock when the GPU's stood at clock_ns."""
@@ -77,11 +82,13 @@ class CudaEngine(ResidentEngine):
             self._facts = _ask_kernel(self._gpu, module.get_function(FACTS), config)
             memory = RunMemory(
                 programs, config, lambda head: self._facts.scratch_bytes, self._facts.game_bytes,
-                self._gpu.free_bytes(), default_deadline_s=default_deadline_s(config, cubin.variant),
+                self._gpu.free_bytes(), self._facts.snapshot_bytes, default_deadline_s(config, cubin.variant),
             )
             self._base = self._gpu.allocate(memory.arena.size)
             memory.arena.relocate(self._base)
-            self._gpu.pin(memory.arena.part(0, memory.shared_bytes))
+            # One piece: two would share no page, but the driver refuses what touches pinned memory.
+            state_bytes = memory.state_range[1] if config.copies_state else 0
+            self._gpu.pin(memory.arena.part(0, memory.shared_bytes + state_bytes))
             self._block_threads = cubin.variant.block_threads
             self._dynamic_shared = _dynamic_shared(self._gpu, self._facts)
             self._gpu.allow_shared(self._kernel, self._dynamic_shared)
@@ -192,7 +199,7 @@ class CudaEngine(ResidentEngine):
 
     # --- steering -------------------------------------------------------------------------------------------------
 
-    def _write_control(self, field: str, value: int) -> None:
+    def _write_control(self, field: str, value: int | np.ndarray) -> None:
         with self._lock:
             self._control[field] = value
             if self.running:
@@ -272,8 +279,65 @@ class CudaEngine(ResidentEngine):
                 self._gpu.download(self.memory.arena.part(offset, count), self._base + offset)
         self._fetched_state = True
 
+    # --- state ----------------------------------------------------------------------------------------------------
+
+    def capture(self, step: int, wanted: Callable[[], bool] = lambda: True) -> Captured | None:
+        if not self._config.copies_state:
+            raise OfaError("this run has no memory set aside for checkpoints; start it with --checkpoint-every")
+        return super().capture(step, wanted)
+
+    def look(self) -> np.void:
+        with self._lock:
+            if self.running:
+                try:
+                    with self._gpu.current():
+                        self._copy.fetch_counters()
+                except GpuLost as lost:
+                    self._lose_to(lost)
+        return self._telemetry
+
+    def read_parts(self, parts: Sequence[Part]) -> list[np.ndarray]:
+        """In this process's arena, over what was there; before the launch what is there."""
+        arrays = [self.memory[part.array][part.first : part.first + part.count] for part in parts]
+        if self._started:
+            for batch in _batches([array for array in arrays if array.nbytes]):
+                self._fetch_batch(batch)
+        return arrays
+
+    def _fetch_batch(self, arrays: list[np.ndarray]) -> None:
+        with self._lock:
+            if self._lost or not self._release.alive:
+                raise OfaError(f"the state is lost: {self._lost or 'the engine was closed before it was read'}")
+            try:
+                with self._gpu.current():
+                    for array in arrays:
+                        address = self._base + array.ctypes.data - self.memory.arena.address
+                        if self._config.copies_state:
+                            self._gpu.fetch_state(array, address)
+                        else:
+                            self._gpu.download(array, address)
+                    self._gpu.finish(self._gpu.state_stream)
+            except GpuLost as lost:
+                self._lose_to(lost)
+                raise OfaError(f"the state is lost: {lost}") from None
+
     def _device_readings(self) -> dict[str, float]:
         return self._monitor.read()
+
+
+def _batches(arrays: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
+    """The bytes of contiguous arrays in order, as u1 [n], in lists of BATCH_BYTES; the last one has less."""
+    batches: list[list[np.ndarray]] = [[]]
+    room = BATCH_BYTES
+    for array in arrays:
+        left = array.reshape(-1).view(np.uint8)
+        while len(left):
+            if room == 0:
+                batches.append([])
+                room = BATCH_BYTES
+            batches[-1].append(left[:room])
+            left, room = left[room:], room - len(batches[-1][-1])
+    return batches
 
 
 def _check_fits(programs: ProgramSet, config: RunConfig, cubin: Cubin, gpu: Gpu) -> None:
@@ -289,16 +353,16 @@ def _check_fits(programs: ProgramSet, config: RunConfig, cubin: Cubin, gpu: Gpu)
 def _ask_kernel(gpu: Gpu, function: Any, config: RunConfig) -> KernelFacts:
     """Runs kernel_facts. Raises OfaError for a cubin of another version."""
     layout = abi_header.layout()
-    answers = np.zeros(4 + len(layout), np.uint64)
+    answers = np.zeros(5 + len(layout), np.uint64)
     address = gpu.allocate(answers.nbytes)
     head = model_of_launch(config)[0]
     function(head, np.uint64(address), block=(1, 1, 1), grid=(1, 1), stream=gpu.kernel_stream)
     gpu.finish(gpu.kernel_stream, START_TIMEOUT_S)
     asked_ns = time.monotonic_ns()
     gpu.download(answers, address)
-    scratch, game, clock, *rest = (int(number) for number in answers)
+    scratch, game, snapshot, clock, *rest = (int(number) for number in answers)
     check_layout(rest[:-1], "the GPU kernel")
-    return KernelFacts(scratch, game, clock, asked_ns, rest[-1])
+    return KernelFacts(scratch, game, snapshot, clock, asked_ns, rest[-1])
 
 
 def _dynamic_shared(gpu: Gpu, facts: KernelFacts) -> int:

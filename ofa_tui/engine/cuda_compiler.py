@@ -59,10 +59,13 @@ VARIANTS = {
     )
 }
 """By name."""
-HEAD, MOST_WIDTH, VOCAB_STEP = 64, 768, 16
+HEAD, MOST_WIDTH, BLOCK = 64, 768, 16
 """What the bodies in bf16 hold (cuda/ops/sm90/): heads of 64 columns, rows of 768 at most, blocks of stream order."""
 FRAME_BYTES, RING_BYTES, LINE_BYTES = 1024, 2 * 49_152, 2 * 128 + 8
 """Shared memory in bf16: what a block keeps, two stages of products, and of attention each token of a sequence."""
+HOPPER_FEED_FORWARD, HOPPER_CONTEXT = 3072, 512
+"""What the Hopper kernel holds of a token: an input of four chunks of equal length, of at most 768 values; two keys for
+each thread (cuda/tile/step.cuh)."""
 DEMOS = Variant("demos", "", (), 256, None, 0.0, source="doom/gpu/demos.cu")
 """Not the kernel: plays Doom demos (ofa_tui/doom/gpu_demos.py)."""
 
@@ -87,8 +90,16 @@ def why_not(variant: Variant, gpu: GpuFacts, model: ModelConfig) -> str:
         return f"does not run on {gpu.name}"
     if variant.target == "host":
         return ""
-    if model.head_dim != HEAD or model.width > MOST_WIDTH or model.vocab % VOCAB_STEP:
-        return f"needs heads of {HEAD} columns, a width of at most {MOST_WIDTH}, a vocabulary of whole {VOCAB_STEP}s"
+    if model.head_dim != HEAD or model.width > MOST_WIDTH or model.vocab % BLOCK or model.feed_forward % BLOCK:
+        return (f"needs heads of {HEAD} columns, a width of at most {MOST_WIDTH}, a vocabulary and a feed-forward of "
+                f"whole {BLOCK}s")
+    if variant.name == "sm90":
+        chunks = -(-model.feed_forward // MOST_WIDTH)
+        if model.feed_forward > HOPPER_FEED_FORWARD or model.feed_forward % (BLOCK * chunks):
+            return (f"needs a feed-forward of at most {HOPPER_FEED_FORWARD:,}, in equal chunks of whole {BLOCK}s up to "
+                    f"{MOST_WIDTH}")
+        if model.context > HOPPER_CONTEXT:
+            return f"needs a context of at most {HOPPER_CONTEXT}"
     needed = FRAME_BYTES + max(RING_BYTES, -(-model.context // 32) * 32 * LINE_BYTES + 8 * HEAD // 2)
     if needed > gpu.block_shared_bytes:
         return f"needs {needed:,} bytes of shared memory a block; {gpu.name} has {gpu.block_shared_bytes:,}"

@@ -9,6 +9,8 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 
+import numpy as np
+
 from ofa_tui import abi
 from ofa_tui.engine.cuda_device import Gpu
 from ofa_tui.engine.memory import RunMemory
@@ -20,21 +22,23 @@ class Followed:
 
     array: str
     counter: str
-    ring: bool
+    ring: bool = False
+    per_game: bool = False
+    """Array and counter have a row for each game."""
+    shown: bool = False
+    """Of the games after the first a reader looks at the newest entry alone."""
 
 
 FOLLOWED = (
-    Followed("losses", "steps_done", False),
-    Followed("step_end_ns", "steps_done", False),
-    Followed("sweep_sums", "sweep_batches_done", False),
-    Followed("sweep_counts", "sweep_batches_done", False),
-    Followed("served", "tokens_served", True),
-    Followed("frames", "frames", True),
-    Followed("doom_status", "frames", True),
-    Followed("doom_commands", "frames", True),
+    Followed("losses", "steps_done"),
+    Followed("step_end_ns", "steps_done"),
+    Followed("sweep_sums", "sweep_batches_done"),
+    Followed("sweep_counts", "sweep_batches_done"),
+    Followed("served", "tokens_served", ring=True),
+    Followed("frames", "frames", ring=True, per_game=True, shown=True),
+    Followed("doom_status", "frames", ring=True, per_game=True, shown=True),
+    Followed("doom_commands", "frames", ring=True, per_game=True),
 )
-"""Of arrays with a row per game, game 0: readers look at no other."""
-PER_GAME = ("frames", "doom_status", "doom_commands")
 
 
 def _offset(field: str) -> int:
@@ -70,7 +74,7 @@ class SharedCopy:
         self._after = memory.arena.offset("telemetry_after")
         n_sms = memory.config.n_sms
         self._telemetry_end = _offset("sms") + n_sms * abi.SM_STATUS.itemsize
-        self._seen = {name: self._counter(name) for name in {followed.counter for followed in FOLLOWED}}
+        self._seen = {name: self._counters(name) for name in {followed.counter for followed in FOLLOWED}}
         self._first = dict(self._seen)
 
     def load(self, address: int) -> int:
@@ -81,8 +85,9 @@ class SharedCopy:
         """The same counter, as it stood after the rest was fetched."""
         return self.load(address - self._at + self._after)
 
-    def _counter(self, name: str) -> int:
-        return int(self._telemetry[name].flat[0])
+    def _counters(self, name: str) -> list[int]:
+        """One, or one of each game."""
+        return [int(value) for value in np.ravel(self._telemetry[name])]
 
     def _fetch(self, offset: int, count: int, to: int | None = None) -> None:
         place = offset if to is None else to
@@ -100,21 +105,23 @@ class SharedCopy:
         self._fetch(self._at + COUNTERS_END, self._telemetry_end - COUNTERS_END)
         self._fetch(self._memory.arena.offset("serve"), abi.SERVE_STATE.itemsize)
         for followed in FOLLOWED:
-            self._fetch_rows(followed)
+            for index in range(self._games if followed.per_game else 1):
+                self._fetch_rows(followed, index)
         for name in self._seen:
-            self._seen[name] = self._counter(name)
+            self._seen[name] = self._counters(name)
         self._fetch(self._at, COUNTERS_END, to=self._after)
         self._gpu.finish(self._gpu.copy_stream)
 
-    def _fetch_rows(self, followed: Followed) -> None:
-        array = self._memory[followed.array]
-        if followed.array in PER_GAME:
-            if not self._games:
-                return
-            array = array[0]
-        base = 0 if followed.ring else self._first[followed.counter]
-        first, end = self._seen[followed.counter] - base, self._counter(followed.counter) - base
-        offset, row_bytes = self._memory.arena.offset(followed.array), array.nbytes // max(len(array), 1)
+    def _fetch_rows(self, followed: Followed, index: int) -> None:
+        array, offset = self._memory[followed.array], self._memory.arena.offset(followed.array)
+        if followed.per_game:
+            array = array[index]
+            offset += index * array.nbytes
+        base = 0 if followed.ring else self._first[followed.counter][index]
+        first, end = self._seen[followed.counter][index] - base, self._counters(followed.counter)[index] - base
+        if followed.shown and index > 0:
+            first = max(first, end - 1)
+        row_bytes = array.nbytes // max(len(array), 1)
         for row, rows in pieces(first, end, len(array), followed.ring):
             self._fetch(offset + row * row_bytes, rows * row_bytes)
 

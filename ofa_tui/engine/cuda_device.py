@@ -66,7 +66,8 @@ class Gpu:
         self._pinned: list[np.ndarray] = []
         self._functions: list[Any] = []
         try:
-            self.kernel_stream, self.control_stream, self.copy_stream = (driver.Stream(NON_BLOCKING) for _ in range(3))
+            self.kernel_stream, self.control_stream, self.copy_stream, self.state_stream = (
+                driver.Stream(NON_BLOCKING) for _ in range(4))
         finally:
             driver.Context.pop()
 
@@ -150,6 +151,10 @@ class Gpu:
         """Queues a copy on the copy stream, behind those queued before."""
         self._driver.memcpy_dtoh_async(pinned, address, self.copy_stream)
 
+    def fetch_state(self, pinned: np.ndarray, address: int) -> None:
+        """Queues a copy on the state stream: a long one, beside which those of the copy stream go on."""
+        self._driver.memcpy_dtoh_async(pinned, address, self.state_stream)
+
     def finish(self, stream: Any, timeout_s: float = COPY_TIMEOUT_S) -> None:
         """Waits until the stream's work is done. Raises GpuLost where it is not in time."""
         give_up = time.monotonic() + timeout_s
@@ -184,7 +189,7 @@ class Gpu:
         if resident:
             atexit.register(_leave_at_once)
         for held in (self._context, self._pinned, self._allocations, self._functions, self.kernel_stream,
-                     self.control_stream, self.copy_stream):
+                     self.control_stream, self.copy_stream, self.state_stream):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Sequence
 
 import numpy as np
 import psutil
 
 from ofa_tui.engine import compiler
+from ofa_tui.engine.capture import Part
 from ofa_tui.engine.config import RunConfig
 from ofa_tui.engine.library import KernelLibrary, load_kernel
 from ofa_tui.engine.memory import RunMemory
@@ -86,7 +88,7 @@ class HostEngine(ResidentEngine):
     def _give_up(self) -> None:
         """Its threads end with the process."""
 
-    def _write_control(self, field: str, value: int) -> None:
+    def _write_control(self, field: str, value: int | np.ndarray) -> None:
         self._control[field] = value
 
     def _post(self, clock: int, row: np.ndarray) -> None:
@@ -97,6 +99,13 @@ class HostEngine(ResidentEngine):
 
     def _fetch_state(self) -> None:
         """It is there."""
+
+    def look(self) -> np.void:
+        self._reader.counter("steps_done")  # for its order: the weights it counts can be read
+        return self._telemetry
+
+    def read_parts(self, parts: Sequence[Part]) -> list[np.ndarray]:
+        return [self.memory[part.array][part.first : part.first + part.count].copy() for part in parts]
 
     def _device_readings(self) -> dict[str, float]:
         return {

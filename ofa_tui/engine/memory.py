@@ -9,7 +9,7 @@ import numpy as np
 from ofa_tui import abi
 from ofa_tui.engine import cuda_maps, limits, windows
 from ofa_tui.engine.arena import ALIGNMENT, PAGE, Arena
-from ofa_tui.engine.config import RunConfig, deadline_s
+from ofa_tui.engine.config import RunConfig, ServingState, deadline_s
 from ofa_tui.engine.layouts import from_bf16, to_bf16, to_stream
 from ofa_tui.engine.schedule import make_schedule
 from ofa_tui.errors import OfaError
@@ -21,7 +21,7 @@ SNAPSHOT_BYTES, MOST_SNAPSHOTS = 1 << 28, 64
 """What all games' snapshots may need together, and how many of one game are kept: there is one per second of it."""
 ZERO_AT_FIRST = ("scratch", "doom_games", "doom_snapshots")
 """Arrays beside buffers that the host leaves as they are."""
-ZERO_KINDS = ("activation", "gradient", "cache")
+ZERO_KINDS = ("activation", "gradient")
 """Kinds of buffers that the host leaves as they are."""
 ROLE_OF_PROGRAM = {"train": abi.TRAIN, "sweep": abi.TRAIN, "decode": abi.SERVE, "doom": abi.DOOM}
 DTYPES = {"f4": np.float32, "bf16": np.uint16, "i4": np.int32, "u1": np.uint8, "f8": np.float64, "u8": np.uint64,
@@ -80,6 +80,8 @@ class RunMemory:
         self._fill_messages()
         self._fill_control()
         self._fill_clocks()
+        if config.serving:
+            self._fill_serving(config.serving)
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.arena[name]
@@ -112,16 +114,22 @@ class RunMemory:
         buffers = {buffer_array(buffer): buffer for buffer in self.programs.buffers.values()}
         for name in self.arena.names():
             kind = buffers[name].kind if name in buffers else ""
-            fresh_moment = kind == "moment" and self.config.initial is None
-            if name not in ZERO_AT_FIRST and kind not in ZERO_KINDS and not fresh_moment:
+            fresh = (kind == "moment" and self.config.initial is None) or (
+                kind == "cache" and self.config.serving is None)
+            if name not in ZERO_AT_FIRST and kind not in ZERO_KINDS and not fresh:
                 yield self.arena.offset(name), self.arena.bytes_of(name)
 
     def state_parts(self) -> Iterator[tuple[int, int]]:
         """(offset, bytes) of weights, their masters and moments: what `weights` and `moments` read after a run."""
         for buffer in self.programs.buffers.values():
-            if buffer.kind in ("weight", "master", "moment") and buffer.layout == "rows":
+            if buffer.kind != "cache" and _is_state(buffer):
                 name = buffer_array(buffer)
                 yield self.arena.offset(name), self.arena.bytes_of(name)
+
+    @property
+    def state_range(self) -> tuple[int, int]:
+        """(offset, bytes), in whole pages, that hold what is copied out while the kernel runs."""
+        return self.shared_bytes, self._state_end - self.shared_bytes
 
     # --- layout ---------------------------------------------------------------------------------------------------
 
@@ -129,7 +137,11 @@ class RunMemory:
         self._reserve_shared()
         self.shared_bytes = -(-self.arena.size // PAGE) * PAGE
         self.arena.pad_to(self.shared_bytes)
+        self._reserve_buffers(state=True)
+        self._state_end = -(-self.arena.size // PAGE) * PAGE
+        self.arena.pad_to(self._state_end)
         self._reserve_private(game_bytes, snapshot_bytes)
+        self._reserve_buffers(state=False)
 
     def _reserve_shared(self) -> None:
         arena, config = self.arena, self.config
@@ -145,7 +157,7 @@ class RunMemory:
         arena.reserve("counters", np.uint64, len(self.programs.counters), abi.COUNTER_STRIDE)
         arena.reserve("losses", np.float32, steps)
         arena.reserve("step_end_ns", np.uint64, steps)
-        batches = self.schedule.all_batches - self.schedule.batches_before
+        batches = self.schedule.all_batches - self.schedule.first_batch
         arena.reserve("sweep_sums", np.float64, batches)
         arena.reserve("sweep_counts", np.uint64, batches)
         arena.reserve("served", abi.SERVED, abi.SERVED_RING)
@@ -170,8 +182,11 @@ class RunMemory:
         arena.reserve("doom_snapshots", np.uint8, games, self._snapshot_slots, snapshot_bytes)
         arena.reserve("doom_wad", np.uint8, len(config.doom.blob) if config.doom and games else 0)
         arena.reserve("scratch", np.uint8, config.n_sms, self._scratch_bytes)
-        for buffer in programs.buffers.values():
-            arena.reserve(buffer_array(buffer), DTYPES[buffer.dtype], buffer.copies, *buffer.shape)
+
+    def _reserve_buffers(self, state: bool) -> None:
+        for buffer in self.programs.buffers.values():
+            if _is_state(buffer) == state:
+                self.arena.reserve(buffer_array(buffer), DTYPES[buffer.dtype], buffer.copies, *buffer.shape)
 
     def _fill_launch(self, head: np.ndarray) -> None:
         config, programs = self.config, self.programs
@@ -231,20 +246,19 @@ class RunMemory:
         self["valid_windows"][:] = self._valid_windows
 
     def _fill_weights(self) -> None:
-        """Version `first_step`: the one given, or matrices normal with the preset's deviation and gains 1."""
-        config, initial = self.config, self.config.initial
-        rng = np.random.default_rng([config.seed, 0x776569])
-        for name in self.programs.parameters:
-            shape = self.programs.buffers[name].shape
-            if initial is not None:
-                first = _initial(initial.weights, name, shape)
-                self.buffer(f"{name}.m")[0] = _initial(initial.m, name, shape)
-                self.buffer(f"{name}.v")[0] = _initial(initial.v, name, shape)
-            elif shape[0] == 1:
-                first = np.ones(shape, np.float32)
-            else:
-                first = rng.standard_normal(shape, np.float32) * np.float32(config.train.init_std)
-            self._fill_copies(name, first)
+        """Version `first_step`: the one given, or one drawn from the seed."""
+        initial = self.config.initial
+        if initial is None:
+            for name, first in initial_weights(self._shapes(), self.config.train.init_std, self.config.seed):
+                self._fill_copies(name, first)
+            return
+        for name, shape in self._shapes().items():
+            self.buffer(f"{name}.m")[0] = _initial(initial.m, name, shape)
+            self.buffer(f"{name}.v")[0] = _initial(initial.v, name, shape)
+            self._fill_copies(name, _initial(initial.weights, name, shape))
+
+    def _shapes(self) -> dict[str, tuple[int, int]]:
+        return {name: self.programs.buffers[name].shape for name in self.programs.parameters}
 
     def _fill_copies(self, name: str, first: np.ndarray) -> None:
         """A parameter's rows, and what a target keeps of it beside them: the f4 master, the stream order."""
@@ -295,17 +309,58 @@ class RunMemory:
         """Where every clock, queue and counter of an unbroken run would stand: what comes before is done, no more."""
         config, schedule, telemetry, serve = self.config, self.schedule, self["telemetry"], self["serve"]
         telemetry["steps_done"] = serve["published"] = config.first_step
-        telemetry["sweep_batches_done"] = schedule.batches_before
+        telemetry["sweep_batches_done"] = schedule.first_batch
         telemetry["tokens_served"] = serve["tokens"] = serve["opened"] = config.first_token
         serve["story"] = config.first_story
         telemetry["frames"][0, : config.games] = self["doom_seats"]["tics"] = config.first_tic
-        done = {"train": config.first_step, "sweep": schedule.batches_before, "decode": config.first_token,
+        done = {"train": config.first_step, "sweep": schedule.first_batch, "decode": config.first_token,
                 "doom": config.first_tic}
         for name, iterations in done.items():
             tasks = self.programs.programs[name].tasks
             self["queues"]["next"][ROLE_OF_PROGRAM[name]] += np.uint64(iterations * len(tasks))
             signals = tasks["signal"][tasks["signal"] != abi.NONE_U32]
             np.add.at(self["counters"][:, 0], signals, np.uint64(iterations))
+
+    def _fill_serving(self, state: ServingState) -> None:
+        """The story so far: its cache, its entries of the log, and what is next."""
+        serve, rows, first = self["serve"], len(state.tokens), state.token - len(state.tokens)
+        serve["position"], serve["random_seed"] = rows, state.seed
+        if rows:
+            serve["input_token"] = state.tokens[-1]
+        log = self["served"]
+        at = np.arange(first, state.token) % abi.SERVED_RING
+        log["token"][at], log["version"][at], log["position"][at] = state.tokens, state.versions, np.arange(rows)
+        log["story"][at] = state.story
+        for which, caches in (("k", state.keys), ("v", state.values)):
+            for layer in range(self.config.model.layers):
+                name = f"layers.{layer}"
+                cache = self.buffer(f"{name}.{which}_cache")[0]
+                kept = _initial(caches, name, (rows, cache.shape[1]))
+                if kept.dtype != cache.dtype:
+                    raise OfaError(f"the cache to go on from holds {kept.dtype} and this run's {cache.dtype}; "
+                                   "go on with the target that wrote it")
+                cache[:rows] = kept
+        if len(state.prompt):
+            # The last slot: steering begins with the first, and by the time it comes here this prompt is over.
+            slot = abi.PROMPT_SLOTS - 1
+            self["prompts"][slot, : len(state.prompt)] = state.prompt
+            serve["prompt_slot"], serve["prompt_length"], serve["prompt_read"] = slot, len(state.prompt), 0
+
+
+def _is_state(buffer: Buffer) -> bool:
+    """Whether it is copied out to go on from. Weights in stream order are not: they follow from the others."""
+    return buffer.kind in ("weight", "master", "moment", "cache") and buffer.layout == "rows"
+
+
+def initial_weights(shapes: Mapping[str, tuple[int, int]], deviation: float, seed: int
+                    ) -> Iterator[tuple[str, np.ndarray]]:
+    """f4 arrays by parameter: matrices normal with this deviation, gains ([1, n]) 1."""
+    rng = np.random.default_rng([seed, 0x776569])
+    for name, shape in shapes.items():
+        if shape[0] == 1:
+            yield name, np.ones(shape, np.float32)
+        else:
+            yield name, rng.standard_normal(shape, np.float32) * np.float32(deviation)
 
 
 def _snapshot_slots(bytes_of_all: int) -> int:

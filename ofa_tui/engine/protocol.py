@@ -105,6 +105,28 @@ class Commands:
 
 
 @dataclass(frozen=True)
+class Saved:
+    """A checkpoint that was written, or could not be."""
+
+    step: int  # steps done; -1: no particular one
+    path: str
+    bytes: int = 0
+    held_ms: float = 0.0
+    """Training stood still for so long while its state was copied."""
+    write_s: float = 0.0
+    error: str = ""
+    """Why it could not be written, in one sentence."""
+
+    def text(self) -> str:
+        """For people."""
+        if self.error:
+            return self.error
+        held = f", training stood still for {self.held_ms:.1f} ms" if self.held_ms else ""
+        return (f"checkpoint of step {self.step}: {self.path}, {self.bytes / 1e6:,.1f} MB, written in "
+                f"{self.write_s:.2f} s{held}")
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """The state at one poll. Lists hold what is new since the poll before; everything else is current."""
 
@@ -127,6 +149,7 @@ class Snapshot:
     roles: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint32))  # u4 [n_sms], index into abi.ROLES
     sms: np.ndarray | None = None  # abi.SM_STATUS [n_sms]
     applied: list[AppliedEvent] = field(default_factory=list)
+    saved: list[Saved] = field(default_factory=list)
     train_tokens_per_s: float = 0.0
     """Rates over the last second or so."""
     step_ms: float = 0.0

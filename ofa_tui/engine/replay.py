@@ -33,6 +33,15 @@ class _Cursor:
         self._times = [entry.seconds for entry in entries]
         self.position = 0
 
+    @property
+    def first_seconds(self) -> float | None:
+        return self._times[0] if self._times else None
+
+    @property
+    def newest(self) -> Any:
+        """The last entry given out, None before the first."""
+        return self.entries[self.position - 1] if self.position else None
+
     def until(self, seconds: float) -> list[Any]:
         end = max(self.position, bisect_right(self._times, seconds))
         new = self.entries[self.position : end]
@@ -52,7 +61,6 @@ class ReplayEngine:
         self.speed = speed
         self._run = run
         self._clock = clock
-        self._at = 0.0  # seconds of the recording shown so far
         self._read_at: float | None = None  # the clock when _at was true; None before the start and in a pause
         self._stopped = False
         self._tics = 0
@@ -66,9 +74,14 @@ class ReplayEngine:
         self._others: dict[int, Frame] = {}
         """Frames of games but the first that were not given out yet."""
         self._frames_shown = 0
-        self._end = run.seconds
+        # A recording may begin long after the launch.
+        firsts = [self._losses.first_seconds, self._served.first_seconds, *self._sample_times[:1]]
+        firsts += [self._next_frame.seconds] if self._next_frame else []
+        # Seconds of the run's clock shown so far.
+        self._at = min((seconds for seconds in firsts if seconds is not None and 0 <= seconds < math.inf), default=0.0)
+        self._end = max(self._at, run.seconds)
         self._sms = np.zeros(run.info.n_sms, abi.SM_STATUS)
-        self._sms_at = 0.0
+        self._sms_at = self._at
 
     def start(self) -> None:
         self._read_at = self._clock()
@@ -105,8 +118,8 @@ class ReplayEngine:
         until = math.inf if now >= self._end else now
         losses = self._losses.until(until)
         served = self._served.until(until)
-        steps = self._losses.position
         sample = self._sample_at(now)
+        steps, tokens = self._steps(sample), self._tokens(sample)
         rates = sample if self._moving else {}
         self._follow_sms(sample, now)
         frames = self._frames_until(until)
@@ -116,7 +129,7 @@ class ReplayEngine:
             state=self._state(),
             steps_done=steps,
             version=max(steps, int(sample.get("version", 0))),
-            tokens_served=self._served.position,
+            tokens_served=tokens,
             losses=losses,
             sweeps=self._sweeps_until(steps),
             served=served,
@@ -124,7 +137,7 @@ class ReplayEngine:
             others=others,
             roles=self._sms["role"].copy(),
             sms=self._sms.copy(),
-            applied=self._applied_until(steps),
+            applied=self._applied_until(steps, tokens),
             train_tokens_per_s=float(rates.get("tokens_per_s", 0.0)),
             step_ms=float(rates.get("step_ms", 0.0)),
             served_per_s=float(rates.get("served_per_s", 0.0)),
@@ -155,15 +168,27 @@ class ReplayEngine:
         index = bisect_right(self._sample_times, seconds) - 1
         return self._run.samples[max(index, 0)] if self._run.samples else {}
 
+    def _steps(self, sample: dict[str, Any]) -> int:
+        """Steps done: as the newest loss that was given out says, or the first before it was."""
+        if newest := self._losses.newest:
+            return int(newest.step) + 1
+        return int(self._losses.entries[0].step if self._losses.entries else sample.get("step", 0))
+
+    def _tokens(self, sample: dict[str, Any]) -> int:
+        """Tokens served, likewise."""
+        if newest := self._served.newest:
+            return int(newest.index) + 1
+        return int(self._served.entries[0].index if self._served.entries else sample.get("served", 0))
+
     def _sweeps_until(self, steps: int) -> list[Any]:
         """Sweeps have no time of their own: they come with their step, the last one with the end."""
         count = sum(1 for sweep in self._sweeps if sweep.step <= steps)
         new, self._sweeps = self._sweeps[:count], self._sweeps[count:]
         return new
 
-    def _applied_until(self, steps: int) -> list[Any]:
+    def _applied_until(self, steps: int, tokens: int) -> list[Any]:
         """Events come when their clock has reached them."""
-        clocks = {"step": steps, "token": self._served.position, "tic": self._frames_shown}
+        clocks = {"step": steps, "token": tokens, "tic": self._frames_shown}
         due = [applied for applied in self._events if applied.at <= clocks[applied.event.clock]]
         self._events = [applied for applied in self._events if applied.at > clocks[applied.event.clock]]
         return due

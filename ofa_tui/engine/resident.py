@@ -5,14 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ofa_tui import abi
 from ofa_tui.engine.abort_report import abort_text, sm_lines
-from ofa_tui.engine.config import RunConfig, TrainState
+from ofa_tui.engine.capture import Captured, Copier, Part
+from ofa_tui.engine.config import RunConfig, RunState, TrainState
 from ofa_tui.engine.memory import RunMemory
-from ofa_tui.engine.protocol import Event, RunInfo, Snapshot
+from ofa_tui.engine.protocol import Event, RunInfo, Saved, Snapshot
 from ofa_tui.engine.steering import Steering
 from ofa_tui.engine.telemetry import LoadAcquire, TelemetryReader
 from ofa_tui.errors import OfaError
@@ -41,8 +43,10 @@ class ResidentEngine(ABC):
         self._steering = Steering(config, memory["roles"][: config.n_sms])
         if config.prompt:
             self._steering.add(Event("prompt", "token", text=config.prompt))
+        self._copier = Copier(self)
         self._lock = threading.RLock()
         self._started = False
+        self._saved: list[Saved] = []
         self._ended_s: float | None = None
         self._device: dict[str, float] = {}
         self._device_read_s = -DEVICE_EVERY_S
@@ -59,8 +63,8 @@ class ResidentEngine(ABC):
         """Starts the kernel; returns when all blocks are there. Raises OfaError."""
 
     @abstractmethod
-    def _write_control(self, field: str, value: int) -> None:
-        """Sets a word of abi.CONTROL for the kernel."""
+    def _write_control(self, field: str, value: int | np.ndarray) -> None:
+        """Sets a field of abi.CONTROL for the kernel."""
 
     @abstractmethod
     def _post(self, clock: int, row: np.ndarray) -> None:
@@ -77,6 +81,14 @@ class ResidentEngine(ABC):
     @abstractmethod
     def _give_up(self) -> None:
         """The kernel will never end."""
+
+    @abstractmethod
+    def look(self) -> np.void:
+        """The abi.TELEMETRY of this moment, up to its counters."""
+
+    @abstractmethod
+    def read_parts(self, parts: Sequence[Part]) -> list[np.ndarray]:
+        """Copies of parts of the arena, which stay as they are until the next call."""
 
     @abstractmethod
     def _device_readings(self) -> dict[str, float]:
@@ -138,6 +150,46 @@ class ResidentEngine(ABC):
                 self._fetch_state()
         return int(self.memory["serve"]["published"][0])
 
+    # --- state ----------------------------------------------------------------------------------------------------
+
+    def capture(self, step: int, wanted: Callable[[], bool] = lambda: True) -> Captured | None:
+        """The run's state before its first step from `step` on, copied while the kernel runs. Blocks until then.
+
+        None when the run ended first, or is not `wanted` any more. For one thread at a time. What is given out holds
+        until the next call.
+        """
+        return self._copier.capture(step, wanted)
+
+    @property
+    def can_copy_state(self) -> bool:
+        """Whether `capture` may be called."""
+        return self._config.copies_state
+
+    def settled_state(self) -> RunState:
+        """The state before `start`, or after `stop`. Raises OfaError where the run ended inside a step."""
+        self._settled_version()
+        if self._started and self._state(ended=True)[0] == "aborted":
+            raise OfaError("this run ended inside a step, so that its moments are not those of one version")
+        return self._copier.settled()
+
+    def report(self, saved: Saved) -> None:
+        """What became of a checkpoint: the next snapshot says it."""
+        with self._lock:
+            self._saved.append(saved)
+
+    def write_hold(self, clock: int, word: int) -> None:
+        self._control["hold"][clock] = word
+        self._write_control("hold", self._control["hold"])
+
+    def serving_sms(self) -> bool:
+        """Whether an SM serves, or is to."""
+        n_sms = self._config.n_sms
+        wanted, telemetry = self.read_parts([Part("roles", 0, n_sms), Part("telemetry", 0, 1)])
+        return bool((wanted == abi.SERVE).any() or (telemetry["sms"]["role"][0, :n_sms] == abi.SERVE).any())
+
+    def held(self, clock: int) -> int:
+        return self._reader.counter("held", clock)
+
     # --- steering -------------------------------------------------------------------------------------------------
 
     def post(self, event: Event) -> None:
@@ -186,6 +238,7 @@ class ResidentEngine(ABC):
             served, frames, others = self._reader.served(), self._reader.frames(), self._reader.other_frames()
             commands = self._reader.commands()
             sms = self._reader.sms()
+            saved, self._saved = self._saved, []
             step_ms = self._reader.step_ms(seconds) if state == "running" else 0.0
             served_per_s, frames_per_s = self._reader.serve_and_frame_rates(seconds)
             return Snapshot(
@@ -204,6 +257,7 @@ class ResidentEngine(ABC):
                 roles=sms["role"].copy(),
                 sms=sms,
                 applied=applied,
+                saved=saved,
                 train_tokens_per_s=self.info.tokens_per_step / step_ms * 1e3 if step_ms else 0.0,
                 step_ms=step_ms,
                 served_per_s=0.0 if ended else served_per_s,

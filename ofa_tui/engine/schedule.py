@@ -20,6 +20,7 @@ class Schedule:
     sweep_every: int
     sweep_batches: int
     final_batches: int
+    first_batch: int = 0
 
     @property
     def own_steps(self) -> int:
@@ -33,13 +34,13 @@ class Schedule:
 
     @property
     def sweeps_before(self) -> int:
-        """Those before `first_step`."""
-        return self.first_step // self.sweep_every if self.sweep_every else 0
+        """Those that this run does not make."""
+        return self.first_batch // self.sweep_batches if self.sweep_batches else 0
 
-    @property
-    def batches_before(self) -> int:
-        """Iterations of the sweep program before `first_step`."""
-        return self.sweeps_before * self.sweep_batches
+    def batches_until(self, step: int) -> int:
+        """Iterations of the sweep program that come before `step`."""
+        sweeps = step // self.sweep_every if self.sweep_every else 0
+        return min(sweeps, self.intermediate_sweeps) * self.sweep_batches
 
     @property
     def all_batches(self) -> int:
@@ -55,10 +56,14 @@ def make_schedule(config: RunConfig, held_out_batches: int) -> Schedule:
     """The schedule of a run. Without held-out text there are no sweeps."""
     train = config.train
     between = min(train.sweep_batches, held_out_batches)
-    return Schedule(
+    schedule = Schedule(
         first_step=config.first_step,
         steps=train.steps,
         sweep_every=train.sweep_every if between else 0,
         sweep_batches=between,
         final_batches=held_out_batches,
     )
+    done = schedule.batches_until(config.first_step)
+    due = config.sweep_due and 0 < config.first_step < train.steps and done != schedule.batches_until(
+        config.first_step - 1)
+    return dataclasses.replace(schedule, first_batch=done - between if due else done)

@@ -40,6 +40,8 @@ class TelemetryReader:
         self._load_after = load_after or load_acquire
         self._telemetry = memory["telemetry"][0]
         self._text = TextStream(config.tokenizer)
+        for token in config.serving.tokens if config.serving else ():
+            self._text.push(int(token))  # who wrote them has shown them; half a character may be waiting
         self._steps, self._tokens = config.first_step, config.first_token
         self._frames = [config.first_tic] * config.games
         self._commands = [config.first_tic] * config.games
@@ -88,7 +90,7 @@ class TelemetryReader:
             count = schedule.final_batches if last else schedule.sweep_batches
             if count == 0 or done < first + count:
                 break
-            row = first - schedule.batches_before
+            row = first - schedule.first_batch
             batches = slice(row, row + count)
             tokens = int(self._memory["sweep_counts"][batches].sum())
             loss = float(self._memory["sweep_sums"][batches].sum()) / max(tokens, 1)

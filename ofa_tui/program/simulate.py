@@ -68,9 +68,8 @@ class Schedule:
         return np.maximum(self.free, self.claimed + self.start_ns)
 
     def iteration_end(self, iteration: int) -> float:
-        """When the last task of the iteration was done; 0 for the iteration before the first."""
-        ends = self.end[self.tasks * iteration : self.tasks * (iteration + 1)] if iteration >= 0 else self.end[:0]
-        return float(ends.max(initial=0.0))
+        """When the last task of the iteration and of all before it was done; 0 for the one before the first."""
+        return float(self.end[: self.tasks * (iteration + 1)].max(initial=0.0))
 
     @property
     def makespan_ns(self) -> float:

@@ -10,13 +10,21 @@ from typing import Any
 
 from ofa_tui.errors import OfaError
 
+RECORDED = "what was recorded before is readable, make room or choose another folder"
+"""What a failed write means for a recording, and what to do."""
 
-def cannot_write(path: Path, error: OSError) -> OfaError:
+
+def cannot_write(path: Path, error: OSError, advice: str = RECORDED) -> OfaError:
     """The sentence for a failed write."""
-    reason = error.strerror or type(error).__name__
-    return OfaError(
-        f"cannot write {path} ({reason}); what was recorded before is readable, make room or choose another folder"
-    )
+    return OfaError(f"cannot write {path} ({error.strerror or type(error).__name__}); {advice}")
+
+
+def make_folder(path: Path, advice: str = RECORDED) -> None:
+    """Makes a folder where it is not there yet. Raises OfaError."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(path, error, advice) from None
 
 
 class AppendFile:
@@ -51,8 +59,8 @@ class AppendFile:
             os.close(self._descriptor)
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Puts a file in place so that a reader sees the old one or the whole new one. Raises OfaError."""
+def write_whole(path: Path, data: bytes, advice: str = RECORDED) -> None:
+    """Puts a file in place so that a reader sees the old one or the whole new one. Raises OfaError with `advice`."""
     scratch = path.with_name(f".{path.name}.new")
     try:
         with scratch.open("wb") as file:
@@ -63,7 +71,7 @@ def write_whole(path: Path, data: bytes) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             scratch.unlink()
-        raise cannot_write(path, error) from None
+        raise cannot_write(path, error, advice) from None
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 
+from ofa_tui.checkpoint.saver import Saver
 from ofa_tui.engine.protocol import Engine, Snapshot
 from ofa_tui.errors import AbortedError, OfaError
 from ofa_tui.progress import Progress
@@ -39,11 +40,14 @@ def _catching_signals() -> Iterator[list[int]]:
 def record(
     engine: Engine,
     writer: RunWriter,
+    saver: Saver | None = None,
     *,
     progress: Progress | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:
     """Starts the engine, records until its training is finished, stops it and writes the summary.
+
+    `saver` writes checkpoints meanwhile; where it keeps the end, it does so after a signal too.
 
     Returns 0, or 128 + N when signal N ended the run (the record is complete up to there). Must be called from the
     main thread. Raises AbortedError when the kernel stopped itself (the reason is in kernel.log too), and OfaError
@@ -54,13 +58,17 @@ def record(
     with _catching_signals() as caught:
         try:
             engine.start()
+            if saver:
+                saver.start()
             last = _follow(engine, writer, progress, caught, sleep)
             if last.state == "aborted":
                 raise AbortedError(_reason(last, writer))
             over = last.state == "finished" or not caught
             exit_reason = last.state if over else signal.Signals(caught[0]).name
             engine.stop()
-            writer.write(engine.poll())
+            if saver:
+                saver.close()
+            _write(engine, writer, progress)
         except AbortedError as error:
             exit_reason, message = "aborted", str(error)
             raise
@@ -69,10 +77,14 @@ def record(
             raise
         finally:
             engine.stop()
+            if saver:
+                saver.close()
             # After a first failure the summary is written if that is still possible; the failure is what counts.
-            with contextlib.suppress(OfaError) if message else contextlib.nullcontext():
-                writer.finish(exit_reason, message)
-            progress.close(_closing_note(summarise(writer.tally, exit_reason)))
+            try:
+                with contextlib.suppress(OfaError) if message else contextlib.nullcontext():
+                    writer.finish(exit_reason, message)
+            finally:
+                progress.close(_closing_note(summarise(writer.tally, exit_reason)))
     return 128 + caught[0] if caught and exit_reason != "finished" else 0
 
 
@@ -85,12 +97,19 @@ def _follow(
 ) -> Snapshot:
     """Writes every snapshot until one says that the run is over, or a signal comes."""
     while True:
-        snapshot = engine.poll()
-        writer.write(snapshot)
+        snapshot = _write(engine, writer, progress)
         if snapshot.state in ("finished", "stopped", "aborted") or caught:
             return snapshot
         progress.update(snapshot.steps_done, _note(snapshot, engine, writer))
         sleep(1 / POLLS_PER_S)
+
+
+def _write(engine: Engine, writer: RunWriter, progress: Progress) -> Snapshot:
+    snapshot = engine.poll()
+    writer.write(snapshot)
+    for saved in snapshot.saved:
+        progress.message(saved.text())
+    return snapshot
 
 
 def _reason(last: Snapshot, writer: RunWriter) -> str:

@@ -57,10 +57,10 @@ def summarise(tally: Tally, exit_reason: str, message: str = "") -> dict[str, An
     """Plain values. What a run did not do (no frame, no sweep) is None.
 
     `frames_per_s` is over the whole run, from the first frame to the last; `tokens_per_s` counts training tokens from
-    the launch to the last step; `held_out_loss` is the last sweep over every held-out window, else the last sweep.
+    the launch, or the first step of a record that began later, to the last step; `held_out_loss` is the last sweep over
+    every held-out window, else the last sweep.
     """
     losses = [entry.loss for entry in tally.losses]
-    trained_s = tally.losses[-1].seconds if tally.losses else 0.0
     tokens = len(losses) * tally.tokens_per_step
     held_out = _held_out(tally.sweeps)
     frames = tally.last_frame[0] - tally.first_frame[0] if tally.first_frame and tally.last_frame else 0
@@ -77,7 +77,7 @@ def summarise(tally: Tally, exit_reason: str, message: str = "") -> dict[str, An
         "held_out_step": held_out.step if held_out else None,
         "held_out_complete": held_out.complete if held_out else None,
         "tokens_trained": tokens,
-        "tokens_per_s": round(tokens / trained_s, 1) if trained_s > 0 else None,
+        "tokens_per_s": _tokens_per_s(tally),
         "tokens_served": tally.tokens_served,
         "versions_served": list(tally.versions_served) if tally.versions_served else None,
         "served_text": tally.served_text,
@@ -85,6 +85,16 @@ def summarise(tally: Tally, exit_reason: str, message: str = "") -> dict[str, An
         "frames_kept": tally.frames_kept,
         "frames_per_s": round(frames / frames_s, 3) if frames_s > 0 else None,
     }
+
+
+def _tokens_per_s(tally: Tally) -> float | None:
+    if not tally.losses:
+        return None
+    first, last = tally.losses[0], tally.losses[-1]
+    from_launch = first.step == 0
+    steps = len(tally.losses) - (not from_launch)
+    seconds = last.seconds - (0.0 if from_launch else first.seconds)
+    return round(steps * tally.tokens_per_step / seconds, 1) if seconds > 0 else None
 
 
 def _held_out(sweeps: Sequence[SweepLoss]) -> SweepLoss | None:

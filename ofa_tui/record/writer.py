@@ -5,6 +5,7 @@
     served.jsonl    every token with its piece of text                   events.jsonl    steering, for --events
     frames/*.png    a frame of game 0 now and then                       frames.zst      frames (frame_log.py)
     kernel.log      launch, states, roles, abort                         summary.json    at the end (summary.py)
+    checkpoints.jsonl  what was written, and what could not be
     ptxas.txt       the assembler's report on a GPU's kernel
 
 Everything but the two JSON objects and the pictures is appended line by line, so a kill leaves what there was.
@@ -38,7 +39,7 @@ SAMPLE_EVERY_S = 1.0
 LOSS_HEADER = "step,loss,lr,seconds"
 FILES = (
     "run.json", "loss.csv", "progress.jsonl", "sweeps.jsonl", "served.jsonl", "events.jsonl", "frames.zst",
-    "kernel.log", "summary.json",
+    "checkpoints.jsonl", "kernel.log", "summary.json",
 )  # fmt: skip
 
 
@@ -96,6 +97,7 @@ class RunWriter:
         self._sweeps = AppendFile(folder / "sweeps.jsonl")
         self._served = AppendFile(folder / "served.jsonl")
         self._events = AppendFile(folder / "events.jsonl")
+        self._checkpoints = AppendFile(folder / "checkpoints.jsonl")
         self._frames = AppendFile(folder / "frames.zst")
         self._log = AppendFile(folder / "kernel.log")
         self._encoder = FrameEncoder()
@@ -117,6 +119,9 @@ class RunWriter:
         self._sweeps.write_objects([dataclasses.asdict(sweep) for sweep in snapshot.sweeps])
         self._served.write_objects([_served_entry(token) for token in snapshot.served])
         self._events.write_lines([to_line(applied) for applied in snapshot.applied])
+        self._checkpoints.write_objects([dataclasses.asdict(saved) for saved in snapshot.saved])
+        for saved in snapshot.saved:
+            self.log(f"{snapshot.seconds:.3f} s: {saved.text()}")
         if self._demo and snapshot.commands:
             self._demo.write(snapshot.commands[0])
         for frame in snapshot.frames:
@@ -143,7 +148,8 @@ class RunWriter:
         if self._finished:
             return summary
         self._finished = True
-        files = (self._loss, self._progress, self._sweeps, self._served, self._events, self._frames, self._log)
+        files = (self._loss, self._progress, self._sweeps, self._served, self._events, self._checkpoints, self._frames,
+                 self._log)
         try:
             self._write_others(self.tally.seconds)
             self._frames.write(self._encoder.flush())

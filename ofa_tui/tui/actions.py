@@ -25,7 +25,8 @@ class Action:
     footer_keys: str = ""
     """How the footer shows the keys of a family (`1-5`, `[ ]`); empty: the first key."""
     needs: tuple[str, ...] = ()
-    """Of "doom", "games" (more than one), "recorder", "live" (a run, not a replay): hidden where one is missing."""
+    """Of "doom", "games" (more than one), "recorder", "checkpoints", "live" (a run, not a replay): hidden where one is
+    missing."""
     palette: bool = True
     family: str = ""
     """Actions of one family share a line of the help screen."""
@@ -46,7 +47,7 @@ FAMILIES = {
 
 
 _LIVE = ("live",)
-_GAME = ("doom", "live")
+_GAME = ("live", "doom")
 
 ACTIONS: tuple[Action, ...] = (
     # Most important first: this is the footer's order.
@@ -68,8 +69,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("gamma", ("g",), "brighter Doom picture, in steps", "view", "gamma", needs=("doom",)),
     Action("screenshot", ("x",), "screenshot as PNG", "program", "shot"),
     Action("save_demo", ("d",), "save the game so far as a demo (.lmp)", "Doom", "demo", needs=_GAME),
-    Action("next_game", ("n",), "show the next game", "Doom", "next game", needs=("games",)),
-    Action("wall", ("w",), "show all games at once, and one again", "Doom", "wall", needs=("games",)),
+    Action("next_game", ("n",), "show the next game", "Doom", "next game", needs=("doom", "games")),
+    Action("wall", ("w",), "show all games at once, and one again", "Doom", "wall", needs=("doom", "games")),
     Action("theme", ("t",), "next theme", "view", "theme"),
     Action("serve_to_train", ("]",), "move one SM from serve back to train", "run", needs=_LIVE, family="serve"),
     Action("train_to_doom", ("{",), "move one SM from train to Doom", "run", needs=_GAME, family="doom"),
@@ -93,6 +94,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("down", ("down",), "SM pane: the SM below · loss: zoom out", "panes", palette=False, family="arrows"),
     Action("choose", ("enter",), "SM pane: give the selected SM a role", "panes", needs=_LIVE, palette=False),
     Action("back", ("escape",), "leave the zoom, the selection, the loss window", "panes", palette=False),
+    Action("checkpoint", ("k",), "write a checkpoint after this step", "run", needs=("checkpoints",)),
     Action("blocks", (), "Doom picture in half blocks or in quarter blocks", "view", needs=("doom",)),
     Action("screenshot_svg", (), "screenshot as SVG", "program"),
     Action("palette", (":",), "command palette", "program", palette=False),

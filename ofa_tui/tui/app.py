@@ -126,15 +126,20 @@ class OfaApp(App[int], inherit_bindings=False):
             if action.keys
         ]
 
-    def available(self, action: Action) -> bool:
-        """Whether the action can do anything in this run."""
+    def missing(self, action: Action) -> str:
+        """The first of the action's needs that this run has not; empty where the action can do something."""
         offered = {
             "doom": bool(self.engine.info.games),
             "games": self.engine.info.games > 1,
             "recorder": self.options.recorder is not None,
+            "checkpoints": self.options.checkpoint is not None,
             "live": not self.model.replay,
         }
-        return all(offered[need] for need in action.needs)
+        return next((need for need in action.needs if not offered[need]), "")
+
+    def available(self, action: Action) -> bool:
+        """Whether the action can do anything in this run."""
+        return not self.missing(action)
 
     def get_default_screen(self) -> Screen[Any]:
         painters = {
@@ -249,6 +254,8 @@ class OfaApp(App[int], inherit_bindings=False):
             return
         self.model.absorb(snapshot)
         self.games.absorb(snapshot)
+        for saved in snapshot.saved:
+            handlers.say_saved(self, saved)
         if self.recorder is not None:
             handlers.feed_recorder(self, snapshot)
         if snapshot.state == "aborted" and self.failure is None:

@@ -45,21 +45,27 @@ class HelpScreen(Dialog):
 
 def _help_text(actions: list[Action], theme: Theme, notes: list[str]) -> Text:
     text = Text()
-    for group in GROUPS:
-        members = [a for a in actions if a.group == group and a.keys]
-        if not members:
+    by_group = {group: _help_lines([a for a in actions if a.group == group and a.keys]) for group in GROUPS}
+    widest = max((len(keys) for lines in by_group.values() for keys, _ in lines), default=0)
+    for group, lines in by_group.items():
+        if not lines:
             continue
         text.append(f"{group}\n", style=f"bold {to_hex(theme.bright)}")
-        lines: dict[str, tuple[list[str], str]] = {}
-        for action in members:
-            keys, _ = lines.setdefault(action.family or action.name, ([], FAMILIES.get(action.family, action.help)))
-            keys.extend(show_key(key) for key in action.keys)
-        for keys, explanation in lines.values():
-            text.append(f"  {' '.join(keys):<11s}", style=f"bold {to_hex(theme.key)}")
+        for keys, explanation in lines:
+            text.append(f"  {keys:<{widest}}  ", style=f"bold {to_hex(theme.key)}")
             text.append(f"{explanation}\n", style=to_hex(theme.text))
     for note in notes:
         text.append(f"\n{note}", style=to_hex(theme.muted))
     return text
+
+
+def _help_lines(actions: list[Action]) -> list[tuple[str, str]]:
+    """(keys, what they do), one for each family and each action without one."""
+    lines: dict[str, tuple[list[str], str]] = {}
+    for action in actions:
+        keys, _ = lines.setdefault(action.family or action.name, ([], FAMILIES.get(action.family, action.help)))
+        keys.extend(show_key(key) for key in action.keys)
+    return [(" ".join(keys), explanation) for keys, explanation in lines.values()]
 
 
 class QuitScreen(Dialog):

@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.widgets import Input
 
 from ofa_tui import abi, locations
-from ofa_tui.engine.protocol import Event, Snapshot
+from ofa_tui.engine.protocol import Event, Saved, Snapshot
 from ofa_tui.errors import OfaError
+from ofa_tui.record.files import make_folder, write_whole
 from ofa_tui.tui.dialogs import HelpScreen, QuitScreen, RoleScreen
 from ofa_tui.tui.doom_handlers import DoomHandlers
 from ofa_tui.tui.layout import SizeClass
 from ofa_tui.tui.options import short_path
 from ofa_tui.tui.panes import sms
 from ofa_tui.tui.picture import GAMMAS, HALF_BLOCK_COLUMNS
-from ofa_tui.tui.screenshot import save_png, save_svg
+from ofa_tui.tui.screenshot import encode_png, screen_grid
 from ofa_tui.tui.theme import for_depth
 
 if TYPE_CHECKING:
     from ofa_tui.tui.app import OfaApp
+
+
+LACKS = {
+    "live": "a replay goes the way the run went; only a live run can be steered",
+    "doom": "",
+    "games": "this is the only game; --dooms N runs several",
+    "recorder": "only a live run can be recorded",
+    "checkpoints": "only a live run writes checkpoints",
+}
+"""What is said where a run has not what an action needs (Action.needs); of Doom the run itself knows why."""
+
+
+def say_saved(app: OfaApp, saved: Saved) -> None:
+    if saved.error:
+        app.say(saved.error, error=True)
+        return
+    folder = Path(saved.path).parent
+    app.saved.append(folder)
+    app.say(f"checkpoint of step {saved.step:,} in {short_path(folder)}")
 
 
 def feed_recorder(app: OfaApp, snapshot: Snapshot) -> None:
@@ -49,10 +72,10 @@ class Handlers(DoomHandlers):
     def perform(self, name: str) -> None:
         """Does the action called `name`, if this run has it."""
         action = next(action for action in self._app.actions if action.name == name)
-        if self._app.available(action):
+        if missing := self._app.missing(action):
+            self._app.say(LACKS[missing] or self._app.engine.info.doom_missing)
+        else:
             getattr(self, f"do_{name}")()
-        elif "live" in action.needs and self._app.model.replay:
-            self._app.say("a replay goes the way the run went; only a live run can be steered")
 
     # --- run ------------------------------------------------------------------------------------------------
 
@@ -124,6 +147,11 @@ class Handlers(DoomHandlers):
             except (OfaError, OSError) as error:
                 app.say(f"cannot record: {error}", error=True)
         app.paint("header")
+
+    def do_checkpoint(self) -> None:
+        assert self._app.options.checkpoint is not None  # else the action is not available
+        self._app.options.checkpoint()
+        self._app.say("a checkpoint is written after this step")
 
     # --- panes ----------------------------------------------------------------------------------------------
 
@@ -250,20 +278,38 @@ class Handlers(DoomHandlers):
 
     # --- program --------------------------------------------------------------------------------------------
 
-    def _save(self, save: Callable[[OfaApp], Path]) -> None:
-        app = self._app
-        try:
-            path = save(app)
-            app.saved.append(path)
-            app.say(f"saved {short_path(path)}")
-        except OSError as error:
-            app.say(f"cannot save a screenshot in {app.options.screenshots}: {error.strerror}", error=True)
-
     def do_screenshot(self) -> None:
-        self._save(save_png)
+        self._save(".png", partial(encode_png, screen_grid(self._app)))
 
     def do_screenshot_svg(self) -> None:
-        self._save(save_svg)
+        text = self._app.export_screenshot(title="ofa-tui", simplify=True)
+        self._save(".svg", text.encode)
+
+    def _save(self, suffix: str, encode: Callable[[], bytes]) -> None:
+        """Encodes and writes a screenshot in a thread: that takes longer than a frame may."""
+        app = self._app
+        path = app.options.screenshots / f"ofa-tui-{time.strftime('%Y-%m-%d-%H%M%S')}{suffix}"
+        if path in app.saved:  # of this very second
+            return
+        # Named at once, for a person who quits at once: the thread ends before the program does.
+        app.saved.append(path)
+        app.run_worker(self._finish_saving(path, encode))
+
+    async def _finish_saving(self, path: Path, encode: Callable[[], bytes]) -> None:
+        app = self._app
+
+        def work() -> None:
+            make_folder(path.parent, advice)
+            write_whole(path, encode(), advice)
+
+        advice = "make room, or start in a folder that can be written"
+        try:
+            await asyncio.to_thread(work)
+        except OfaError as error:
+            app.saved.remove(path)
+            app.say(str(error), error=True)
+        else:
+            app.say(f"saved {short_path(path)}")
 
     def do_help(self) -> None:
         app = self._app

@@ -35,6 +35,8 @@ class Recorder(Protocol):
 class UiOptions:
     recorder: Callable[[], Recorder] | None = None
     """Opens a new recording for the key `r`; None hides the key."""
+    checkpoint: Callable[[], None] | None = None
+    """Asks for a checkpoint, for the key `k`; None hides the key."""
     record_from_start: bool = False
     theme: str = ""
     """Name of a theme; empty: "contrast" where NO_COLOR is set, else "dark"."""

@@ -1,10 +1,9 @@
-"""Screenshots: an exact rasteriser of cells (PNG) and Textual's own SVG."""
+"""Screenshots: an exact rasteriser of cells."""
 
 from __future__ import annotations
 
-import time
+import io
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -161,19 +160,8 @@ def screen_grid(app: OfaApp) -> Grid:
     return strips_to_grid(app.screen._compositor.render_strips(), app.colours.text, app.colours.background)
 
 
-def _target(app: OfaApp, suffix: str) -> Path:
-    folder = app.options.screenshots
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"ofa-tui-{time.strftime('%Y-%m-%d-%H%M%S')}{suffix}"
-
-
-def save_png(app: OfaApp) -> Path:
-    path = _target(app, ".png")
-    rasterise(screen_grid(app)).save(path, optimize=True)
-    return path
-
-
-def save_svg(app: OfaApp) -> Path:
-    path = _target(app, ".svg")
-    path.write_text(app.export_screenshot(title="ofa-tui", simplify=True), encoding="utf-8")
-    return path
+def encode_png(grid: Grid) -> bytes:
+    """The grid as a PNG file."""
+    file = io.BytesIO()
+    rasterise(grid).save(file, "PNG")
+    return file.getvalue()

@@ -23,8 +23,8 @@ def closing_line(model: RunModel, saved: Sequence[Path]) -> str:
         parts.append(f"loss {model.losses.values[-1]:.3f}")
     if model.sweeps:
         parts.append(f"held-out loss {model.sweeps[-1].loss:.3f}")
-    if saved:
-        parts.append("saved " + ", ".join(short_path(path) for path in dict.fromkeys(saved)))
+    if there := [short_path(path) for path in dict.fromkeys(saved) if path.exists()]:
+        parts.append(f"saved {', '.join(there)}")
     return "ofa-tui: " + " · ".join(parts)
 
 

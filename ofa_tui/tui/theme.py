@@ -88,3 +88,10 @@ def load_themes() -> dict[str, Theme]:
     if not themes:
         raise OfaError(f"no theme in {locations.themes()}; the installation is incomplete, install ofa-tui again")
     return themes
+
+
+def check_theme(name: str) -> None:
+    """Raises OfaError where no theme is called so, or a theme file is damaged."""
+    themes = load_themes()
+    if name and name not in themes:
+        raise OfaError(f"there is no theme {name!r}; choose {', '.join(themes)}")

@@ -63,45 +63,48 @@ def change_fields(rng: random.Random, lumps: Lumps) -> None:
     lumps[index] = name, data[:len(lumps[index][1])]
 
 
-def nudge_fields(rng: random.Random, lumps: Lumps) -> None:
+RecordChange = Callable[[random.Random, bytes, int, tuple[int, ...]], bytes]
+"""(rng, lump, bytes of a record, offsets of its fields) to the changed lump."""
+
+
+def _of_records(change: RecordChange) -> Callable[[random.Random, Lumps], None]:
+    """Makes the change to one of the LIKELY lumps."""
+
+    def changed(rng: random.Random, lumps: Lumps) -> None:
+        places = [i for i, (name, data) in enumerate(lumps) if name in LIKELY and len(data) >= RECORDS[name][0]]
+        if places:
+            index = rng.choice(places)
+            name, data = lumps[index]
+            size, fields, _ = RECORDS[name]
+            lumps[index] = name, change(rng, data, size, fields)
+
+    return changed
+
+
+@_of_records
+def nudge_fields(rng: random.Random, data: bytes, size: int, fields: tuple[int, ...]) -> bytes:
     """A little more or less in a field."""
-    places = [i for i, (name, data) in enumerate(lumps) if name in LIKELY and len(data) >= RECORDS[name][0]]
-    if not places:
-        return
-    index = rng.choice(places)
-    name, data = lumps[index]
-    size, fields, _ = RECORDS[name]
     at = rng.randrange(len(data) // size) * size + rng.choice(fields)
     value = (int.from_bytes(data[at:at + 2], "little") + rng.choice((-64, -8, -1, 1, 8, 64, 1000))) & 0xFFFF
-    lumps[index] = name, _replace(data, at, struct.pack("<H", value))
+    return _replace(data, at, struct.pack("<H", value))
 
 
-def copy_fields(rng: random.Random, lumps: Lumps) -> None:
+@_of_records
+def copy_fields(rng: random.Random, data: bytes, size: int, fields: tuple[int, ...]) -> bytes:
     """A field of one record, or of a run of them, as another record has it: what is in range stays so."""
-    places = [i for i, (name, data) in enumerate(lumps) if name in LIKELY and len(data) >= RECORDS[name][0]]
-    if not places:
-        return
-    index = rng.choice(places)
-    name, data = lumps[index]
-    size, fields, _ = RECORDS[name]
     field, records = rng.choice(fields), len(data) // size
     first = rng.randrange(records)
     for record in range(first, min(first + rng.choice((1, 1, 4, 1000)), records)):
         at = rng.randrange(records) * size + field
         data = _replace(data, record * size + field, data[at:at + 2])
-    lumps[index] = name, data
+    return data
 
 
-def copy_record(rng: random.Random, lumps: Lumps) -> None:
+@_of_records
+def copy_record(rng: random.Random, data: bytes, size: int, fields: tuple[int, ...]) -> bytes:
     """One record over another."""
-    places = [i for i, (name, data) in enumerate(lumps) if name in LIKELY and len(data) >= RECORDS[name][0]]
-    if not places:
-        return
-    index = rng.choice(places)
-    name, data = lumps[index]
-    size = RECORDS[name][0]
     source, target = (rng.randrange(len(data) // size) * size for _ in range(2))
-    lumps[index] = name, _replace(data, target, data[source:source + size])
+    return _replace(data, target, data[source:source + size])
 
 
 def flip_bytes(rng: random.Random, lumps: Lumps) -> None:

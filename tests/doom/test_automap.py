@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from ofa_tui import abi
-from ofa_tui.doom import layout, packer, search
+from ofa_tui.doom import layout
 from ofa_tui.doom.library import VIEW_HEIGHT, WIDTH
-from ofa_tui.doom.wad import WadError
 from tests.doom.render_harness import PLAYER_TYPE, Scene
+from tests.wads import freedoom
 
 OFF, FOLLOW, STAY = range(3)
 WALL, TELEPORTER, FLOOR, CEILING, UNSEEN, PLAYER = 176, 184, 64, 231, 99, 209
@@ -88,11 +88,7 @@ class Map:
 
 @pytest.fixture(scope="module")
 def scene() -> Scene:
-    try:
-        wad = packer.load(search.choose(search.search("freedoom1.wad")))
-    except WadError as error:
-        pytest.skip(str(error))
-    return Scene(wad.blob)
+    return Scene(freedoom("freedoom1").blob)
 
 
 def near(points: np.ndarray, reach: int) -> np.ndarray:

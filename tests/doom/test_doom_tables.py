@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ofa_tui.doom import math_tables, tables
+from tests.doom.golden_demos import REFERENCE, REFERENCE_NAMES, file, golden_trace
 
 STATES = tables.states()
 TYPES = tables.thing_types()
@@ -18,11 +19,9 @@ FIXED = 1 << 16
 
 
 @pytest.fixture(scope="module")
-def golden(shared: Path) -> Path:
-    folder = shared / "doom-golden"
-    if not folder.is_dir():
-        pytest.skip("no golden traces beside this checkout")
-    return folder
+def tables_of_objects() -> list[Path]:
+    """Files of the reference with objects at some tics."""
+    return [file(REFERENCE, f"{name}-frames.npz") for name in REFERENCE_NAMES]
 
 
 def reachable(first: list[int]) -> set[int]:
@@ -54,10 +53,10 @@ def test_every_state_belongs_to_a_thing_or_a_weapon() -> None:
         "DEADBOTTOM"}
 
 
-def test_objects_of_a_fresh_level_are_as_their_type_says(golden: Path) -> None:
+def test_objects_of_a_fresh_level_are_as_their_type_says(tables_of_objects: list[Path]) -> None:
     seen = set()
-    for file in sorted(golden.glob("*-frames.npz")):
-        with np.load(file) as data:
+    for path in tables_of_objects:
+        with np.load(path) as data:
             for name in data.files:
                 if not name.startswith("mobjs_load"):
                     continue
@@ -72,11 +71,11 @@ def test_objects_of_a_fresh_level_are_as_their_type_says(golden: Path) -> None:
     assert len(seen) > 80
 
 
-def test_first_level_draws_the_random_numbers_of_the_table(golden: Path) -> None:
+def test_first_level_draws_the_random_numbers_of_the_table(tables_of_objects: list[Path]) -> None:
     random = tables.behaviour_tables()["random"].astype(int)
     used = set()
-    for file in sorted(golden.glob("*-frames.npz")):
-        with np.load(file) as data:
+    for path in tables_of_objects:
+        with np.load(path) as data:
             if "mobjs_load0" not in data.files:
                 continue
             index = 0
@@ -92,14 +91,14 @@ def test_first_level_draws_the_random_numbers_of_the_table(golden: Path) -> None
     assert len(used) == 256
 
 
-def test_objects_in_play_stay_in_their_states(golden: Path) -> None:
+def test_objects_in_play_stay_in_their_states(tables_of_objects: list[Path]) -> None:
     attack, crushed = (tables.numbers("states")[name] for name in ("PLAY_ATK2", "GIBS"))
     allowed = [
         reachable([int(kind[field]) for field in TYPES.dtype.names if field.endswith("_state")]) | {attack, crushed}
         for kind in TYPES
     ]
-    for file in sorted(golden.glob("*-frames.npz")):
-        with np.load(file) as data:
+    for path in tables_of_objects:
+        with np.load(path) as data:
             for name in data.files:
                 if name.startswith("mobjs_tic"):
                     objects = data[name]
@@ -109,13 +108,11 @@ def test_objects_in_play_stay_in_their_states(golden: Path) -> None:
                     assert all(state in allowed[kind] for kind, state in objects[:, [TYPE, STATE]].tolist())
 
 
-def test_weapon_states_last_as_long_as_traced(golden: Path) -> None:
+def test_weapon_states_last_as_long_as_traced() -> None:
     entered = set()
-    for file in sorted(golden.glob("*.npz")):
-        if file.name.endswith("-frames.npz"):
-            continue
-        with np.load(file) as data:
-            state, tics = data["psp"][:, 0, 0], data["psp"][:, 0, 1]
+    for name in REFERENCE_NAMES:
+        weapon = golden_trace(REFERENCE, name)["psp"][:, 0]
+        state, tics = weapon[:, 0], weapon[:, 1]
         fresh = np.flatnonzero((state[1:] != state[:-1]) & (state[1:] >= 0)) + 1
         assert (tics[fresh] == STATES["tics"][state[fresh]]).all()
         entered |= set(state[fresh].tolist())
@@ -131,20 +128,20 @@ def test_trigonometry_has_the_known_entries() -> None:
     assert np.abs(sine[2048:6144] + sine[6144:10240]).max() <= 1
 
 
-def test_traced_angles_and_speeds_come_from_the_tables(golden: Path) -> None:
+def test_traced_angles_and_speeds_come_from_the_tables(tables_of_objects: list[Path]) -> None:
     """Monsters face targets at table angles; missiles fly at speed times table sine, to the last bit."""
     arc = math_tables.tan_to_angle().astype(np.int64)
     turns = np.add.outer(np.arange(4) << 30, np.concatenate((arc, -arc, -1 - arc))).ravel() % (1 << 32)
     sine = math_tables.fine_sine().astype(np.int64)
     angles, misses, shots = [], 0, 0
-    for file in sorted(golden.glob("*-frames.npz")):
-        with np.load(file) as data:
+    for path in tables_of_objects:
+        with np.load(path) as data:
             objects = np.concatenate([data[name] for name in data.files if name.startswith("mobjs_tic")])
         angle = objects[:, ANGLE].astype(np.int64) % (1 << 32)
         angles.append(angle[(objects[:, TYPE] != 0) & (angle % (1 << 29) != 0)])
         kind = TYPES[objects[:, TYPE]]
         flying = (objects[:, FLAGS] & MISSILE != 0) & (objects[:, STATE] == kind["spawn_state"])
-        if "-s5-" in file.name:
+        if "-s5-" in path.name:
             flying[:] = False  # on the hardest skill some fly faster
         fine = angle[flying] >> 19
         shots += int(flying.sum())

@@ -17,7 +17,18 @@ from PIL import Image
 from ofa_tui.cli import main
 from ofa_tui.doom import library, trace
 from tests.doom import compact
-from tests.doom.golden_demos import OWN, REFERENCE, blob_of, demo, golden_trace, names, wads
+from tests.doom.golden_demos import (
+    OWN,
+    OWN_NAMES,
+    REFERENCE,
+    REFERENCE_NAMES,
+    blob_of,
+    demo,
+    file,
+    golden_trace,
+    sha256_of,
+)
+from tests.wads import with_sha256
 
 FLAG_OF_THE_REFERENCE = "fb_memdep"
 """Says of a row what only who recorded it can know; docs/doom.md."""
@@ -44,13 +55,13 @@ def differences(request: pytest.FixtureRequest) -> Iterator[dict[str, Future[lis
         yield {name: pool.submit(_differences, name) for name in wanted}
 
 
-@pytest.mark.parametrize("reference", names(REFERENCE))
+@pytest.mark.parametrize("reference", REFERENCE_NAMES)
 def test_every_column_of_a_reference_demo(differences, reference: str) -> None:
     found = differences[reference].result()
     assert not found, "; ".join(map(str, found[:5]))
 
 
-@pytest.mark.parametrize("name", names(OWN))
+@pytest.mark.parametrize("name", OWN_NAMES)
 def test_our_own_demos(name: str) -> None:
     expected = compact.load(OWN / f"{name}.npz")
     played = trace.play_demo(demo(OWN, name), blob_of(OWN, name))
@@ -58,13 +69,14 @@ def test_our_own_demos(name: str) -> None:
 
 
 def test_the_own_set_covers_both_versions_and_games() -> None:
-    assert len({str(golden_trace(OWN, name)["wad_sha256"]) for name in names(OWN)}) == 4
+    assert len({sha256_of(OWN, name) for name in OWN_NAMES}) == 4
+    assert sorted(path.stem for path in OWN.glob("*.lmp")) == sorted(OWN_NAMES)
 
 
-@pytest.mark.parametrize("name", [name for name in names(REFERENCE) if name in ("fd1-demo2", "fd2-map07-s4-a")])
+@pytest.mark.parametrize("name", ["fd1-demo2", "fd2-map07-s4-a"])
 def test_objects_and_sectors_at_the_dumped_tics(name: str) -> None:
     recorded = demo(REFERENCE, name)
-    with np.load(REFERENCE / f"{name}-frames.npz") as tables, \
+    with np.load(file(REFERENCE, f"{name}-frames.npz")) as tables, \
             library.TracedGame(blob_of(REFERENCE, name), traced=False, **recorded.settings()) as game:
         done = 0
         for tic in tables["tics"].tolist():
@@ -74,16 +86,14 @@ def test_objects_and_sectors_at_the_dumped_tics(name: str) -> None:
             assert np.array_equal(game.sectors(), tables[f"sectors_tic{tic}"])
 
 
-@pytest.mark.skipif(not names(REFERENCE), reason="no ../shared folder beside this checkout")
 def test_the_command_writes_trace_and_frames(tmp_path, capsys) -> None:
     """`ofa-tui doom demo` on a reference demo: the file it writes is the reference, its frames are the golden ones."""
     name = "fd2-map30-s3-b"
-    blob_of(REFERENCE, name)
-    wad = str(wads()[str(golden_trace(REFERENCE, name)["wad_sha256"])])
-    with np.load(REFERENCE / f"{name}-frames.npz") as golden:
+    recorded, wad = str(file(REFERENCE, f"{name}.lmp")), with_sha256(sha256_of(REFERENCE, name)).path
+    with np.load(file(REFERENCE, f"{name}-frames.npz")) as golden:
         tics = golden["tics"].tolist()
-        assert main(["doom", "demo", str(REFERENCE / f"{name}.lmp"), "--wad", wad, "--trace", str(tmp_path / "t.npz"),
-                     "--frames", ",".join(map(str, tics)), "-o", str(tmp_path / "frames")]) == 0
+        assert main(["doom", "demo", recorded, "--wad", wad, "--trace", str(tmp_path / "t.npz"), "--frames",
+                     ",".join(map(str, tics)), "-o", str(tmp_path / "frames")]) == 0
         assert "2,000 tics" in capsys.readouterr().out
         assert not trace.compare(golden_trace(REFERENCE, name), trace.load_trace(tmp_path / "t.npz"))
         for tic, picture, bar in zip(tics, golden["frames"], golden["sbar_ns"], strict=True):

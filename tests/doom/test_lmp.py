@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -106,6 +107,7 @@ def test_the_command_says_what_is_wrong(data: bytes, words: str, tmp_path: Path,
         (["good.lmp", "--frames", "2"], "0 to 1"),
         (["good.lmp", "--trace", "nowhere/t.npz"], "nowhere"),
         (["good.lmp", "--trace", "."], "folder"),
+        (["good.lmp", "--trace", "/dev/null"], "/dev/null"),
     ],
 )
 def test_options_that_cannot_be(arguments: list[str], words: str, tmp_path: Path, monkeypatch, capsys) -> None:
@@ -115,6 +117,30 @@ def test_options_that_cannot_be(arguments: list[str], words: str, tmp_path: Path
     assert main(["doom", "demo", *arguments, "--wad", "tiny.wad"]) == 2
     said = capsys.readouterr()
     assert words in said.err and said.err.count("\n") == 1 and not said.out
+
+
+def test_a_full_disk_leaves_no_part_of_a_trace_or_frame(tmp_path: Path, capsys) -> None:
+    """Played by a limit on the size of files, which fails a write as a full disk does."""
+    (tmp_path / "tiny.wad").write_bytes(build(lumps()))
+    (tmp_path / "good.lmp").write_bytes(HEADER + TIC * 40 + b"\x80")
+    command = ["doom", "demo", str(tmp_path / "good.lmp"), "--wad", str(tmp_path / "tiny.wad")]
+    assert main([*command, "--trace", str(tmp_path / "t.npz")]) == 0
+    whole = (tmp_path / "t.npz").read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for arguments, words in (
+        (["--trace", str(tmp_path / "t.npz")], "another place"),
+        (["--frames", "39", "-o", str(tmp_path / "frames")], "another folder with -o"),
+    ):
+        capsys.readouterr()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500, limits[1]))
+        try:
+            assert main([*command, *arguments]) == 2
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        _, said = capsys.readouterr().err.splitlines()
+        assert words in said and "recorded" not in said
+    assert (tmp_path / "t.npz").read_bytes() == whole
+    assert {path.name for path in tmp_path.rglob("*")} == {"tiny.wad", "good.lmp", "t.npz", "frames"}
 
 
 def test_a_demo_of_an_older_version_in_a_made_up_wad(tmp_path: Path, capsys) -> None:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ofa_tui.doom import layout, packer, search
+from ofa_tui.doom import layout
 from ofa_tui.doom.layout import header, view
 from ofa_tui.doom.packer import PackedWad
+from tests.doom.golden_demos import REFERENCE, REFERENCE_NAMES, golden_trace
+from tests.wads import FREEDOOM, freedoom
 
 FIXED = 1 << 16
-GAMES = {
-    "fd1-": ("freedoom1.wad", "7323bcc168c5a45ff10749b339960e98314740a734c30d4b9f3337001f9e703d"),
-    "fd2-": ("freedoom2.wad", "a8772e088847032510d97ba2312406a6998f21cbab44d4ff10696faa9c0ecd4b"),
-}
+DEMOS_OF = {"freedoom1": "fd1-", "freedoom2": "fd2-"}
 HOPS = 5
 COLUMNS = ("episode", "map", "gamestate", "playerstate", "leveltime", "x", "y")
 
@@ -58,23 +56,15 @@ class Graph:
         return seen
 
 
-@pytest.fixture(scope="module")
-def wads() -> dict[str, PackedWad]:
-    packed = [packer.load(path) for path in search.search().found]
-    return {tag: wad for tag, (_, sha256) in GAMES.items() for wad in packed if wad.sha256 == sha256}
-
-
 def graphs(wad: PackedWad) -> dict[tuple[int, int], Graph]:
     levels = view(wad.blob, header(wad.blob)["levels"], layout.LEVEL)
     return {(int(level["episode"]), int(level["map"])): Graph(wad, level) for level in levels}
 
 
-@pytest.mark.parametrize("tag", GAMES)
-def test_exits_can_be_reached_in_nearly_every_map(wads: dict[str, PackedWad], tag: str) -> None:
-    if tag not in wads:
-        pytest.skip(f"{GAMES[tag][0]} 0.13.0 is not installed")
+@pytest.mark.parametrize("game", FREEDOOM)
+def test_exits_can_be_reached_in_nearly_every_map(game: str) -> None:
     left = []
-    for level, graph in graphs(wads[tag]).items():
+    for level, graph in graphs(freedoom(game)).items():
         start = graph.things[graph.things["number"] == 1][:1]
         seen = graph.reachable(int(graph.locate(*(start[field].astype(np.int64) * FIXED for field in ("x", "y")))[0]))
         exits = graph.triggers[graph.triggers["sector"] == -1]
@@ -84,11 +74,9 @@ def test_exits_can_be_reached_in_nearly_every_map(wads: dict[str, PackedWad], ta
     assert set(left) <= {(2, 1), (4, 8), (1, 13), (1, 19)}
 
 
-@pytest.mark.parametrize("tag", GAMES)
-def test_edges_cross_where_they_say(wads: dict[str, PackedWad], tag: str) -> None:
-    if tag not in wads:
-        pytest.skip(f"{GAMES[tag][0]} 0.13.0 is not installed")
-    for graph in list(graphs(wads[tag]).values())[:6]:
+@pytest.mark.parametrize("game", FREEDOOM)
+def test_edges_cross_where_they_say(game: str) -> None:
+    for graph in list(graphs(freedoom(game)).values())[:6]:
         edges = graph.edges[graph.edges["kind"] != 2].astype(layout.NAV_EDGE)
         x, y, x1, y1, x2, y2 = (edges[field].astype(float) for field in ("x", "y", "x1", "y1", "x2", "y2"))
         length = np.hypot(x2 - x1, y2 - y1)
@@ -101,18 +89,15 @@ def test_edges_cross_where_they_say(wads: dict[str, PackedWad], tag: str) -> Non
         assert (far == edges["to"][long]).mean() > 0.95
 
 
-@pytest.mark.parametrize("tag", GAMES)
-def test_people_walked_along_edges(wads: dict[str, PackedWad], shared: Path, tag: str) -> None:
+@pytest.mark.parametrize("game", FREEDOOM)
+def test_people_walked_along_edges(game: str) -> None:
     """Every change of subsector in the golden demos is a way of a few edges in the graph."""
-    if tag not in wads:
-        pytest.skip(f"{GAMES[tag][0]} 0.13.0 is not installed")
-    by_level = graphs(wads[tag])
+    by_level = graphs(freedoom(game))
     steps = misses = 0
-    for file in sorted((shared / "doom-golden").glob(f"{tag}*.npz")):
-        if file.name.endswith("-frames.npz"):
+    for name in REFERENCE_NAMES:
+        if not name.startswith(DEMOS_OF[game]):
             continue
-        with np.load(file) as trace:
-            columns = {name: trace[name] for name in COLUMNS}
+        columns = {column: golden_trace(REFERENCE, name)[column] for column in COLUMNS}
         alive = (columns["gamestate"] == 0) & (columns["playerstate"] == 0)
         follows = alive[1:] & alive[:-1] & (np.diff(columns["leveltime"]) == 1)
         for level, graph in by_level.items():

@@ -1,39 +1,46 @@
-"""What a scripted player does is a demo: it replays to the identical trace, whatever draws it."""
+"""What a player does is a demo: it replays to the identical trace, whatever draws it."""
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ofa_tui.cli import main
-from ofa_tui.doom import library, packer, search, trace
+from ofa_tui.doom import library, trace
 from ofa_tui.doom.lmp import Demo
 from ofa_tui.doom.players import BEHAVIOURS
-from ofa_tui.doom.wad import WadError
+from tests.wads import freedoom
 
-LENGTHS = (700, pytest.param(3500, marks=pytest.mark.slow))
-PLACES = {"freedoom1.wad": ("E1M2", "E2M1", "E3M3"), "freedoom2.wad": ("MAP02", "MAP11", "MAP15")}
-SCRIPTED = [name for name in BEHAVIOURS if name != "manual"]
+LENGTHS = (350, pytest.param(3500, marks=pytest.mark.slow))
+PLACES = {"freedoom1": ("E1M2", "E2M1", "E3M3"), "freedoom2": ("MAP02", "MAP11", "MAP15")}
+LONGEST_HOLD = 40
+"""Tics that a person holds a key."""
 
 
-def wad_for(name: str) -> packer.PackedWad:
-    try:
-        return packer.load(search.choose(search.search(name)))
-    except WadError as error:
-        pytest.skip(str(error))
+def played(game: library.TracedGame, behaviour: str, tics: int) -> Iterator[tuple[np.ndarray, ...]]:
+    """Stretches of the game, as `play_scripted` gives them; where a person plays, the keys change between them."""
+    rng = random.Random(tics)
+    while tics:
+        stretch = min(tics, rng.randint(1, LONGEST_HOLD)) if behaviour == "manual" else tics
+        game.set_keys(rng.choice((50, 50, 25, -25)), rng.choice((0, 24, -40)), rng.choice((0, 640, -1280)) & ~255,
+                      rng.choice((0, 1, 2)))
+        yield game.play_scripted(stretch)
+        tics -= stretch
 
 
 @pytest.mark.parametrize("tics", LENGTHS)
-@pytest.mark.parametrize(("number", "behaviour"), list(enumerate(SCRIPTED)))
+@pytest.mark.parametrize(("number", "behaviour"), list(enumerate(BEHAVIOURS)))
 def test_replays_to_the_identical_trace(number: int, behaviour: str, tics: int, tmp_path: Path) -> None:
     name = list(PLACES)[number % 2]
-    wad = wad_for(name)
+    wad = freedoom(name)
     episode, map_ = wad.episode_and_map(PLACES[name][number // 2 % 3])
     start = {"episode": episode, "map": map_, "skill": number % 5}
     game = library.TracedGame(wad.blob, behaviour=BEHAVIOURS.index(behaviour), seed=number, **start)
-    commands, rows, loads = game.play_scripted(tics)
+    commands, rows, loads = map(np.concatenate, zip(*played(game, behaviour, tics), strict=True))
     demo = Demo(commands, **start)
     recorded = trace.trace_of(demo, trace.Played(rows, loads, {}), wad.sha256)
     file = tmp_path / "run.lmp"
@@ -48,7 +55,7 @@ def test_replays_to_the_identical_trace(number: int, behaviour: str, tics: int, 
 
 def test_a_game_after_a_game_replays_like_the_first() -> None:
     """Behind the last level a new game begins in the same state struct: nothing of the old one may be left in it."""
-    wad = wad_for("freedoom2.wad")
+    wad = freedoom("freedoom2")
     start = {"episode": 1, "map": 1, "skill": 2}
     fresh, used = library.Game(wad.blob), library.Game(wad.blob)
     fresh.start(**start, seed=1)

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 import pytest
 
-from ofa_tui.doom import library, packer, players, search
-from ofa_tui.doom.wad import WadError
+from ofa_tui.doom import library, players
+from tests.wads import freedoom
 
 MINUTE = 60 * 35
 FIRE = 1
 HAND_WEAPONS = (0, 7)
 
 
-@functools.cache
-def blob(name: str) -> np.ndarray:
-    try:
-        return packer.load(search.choose(search.search(name))).blob
-    except WadError:
-        pytest.skip(f"{name}.wad is not here")
-
-
 def new_game(wad: str, **settings: int) -> library.Game:
-    game = library.Game(blob(wad))
+    game = library.Game(freedoom(wad).blob)
     game.start(**settings)
     return game
 

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ofa_tui.doom import library, packer, search
-from ofa_tui.doom.wad import WadError
+from ofa_tui.doom import library
+from tests.wads import FREEDOOM, freedoom
 
 LONGEST = 1200
-
-
-@functools.cache
-def wad_for(name: str) -> packer.PackedWad:
-    try:
-        return packer.load(search.choose(search.search(name)))
-    except WadError as error:
-        pytest.skip(str(error))
 
 
 def play(game: library.Game, tics: int) -> tuple[np.ndarray, list[bytes]]:
@@ -32,12 +22,12 @@ def play(game: library.Game, tics: int) -> tuple[np.ndarray, list[bytes]]:
     return np.concatenate(commands), rows
 
 
-@pytest.mark.parametrize("name", ["freedoom1.wad", "freedoom2.wad"])
+@pytest.mark.parametrize("name", FREEDOOM)
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(first=st.integers(0, 31), skill=st.integers(0, 4), before=st.integers(1, LONGEST), after=st.integers(1, LONGEST),
        another=st.integers(0, 31))
 def test_a_copy_goes_on_alike(name: str, first: int, skill: int, before: int, after: int, another: int) -> None:
-    wad = wad_for(name)
+    wad = freedoom(name)
     episode, number = wad.episode_and_map(wad.maps[first % len(wad.maps)])
     straight = library.Game(wad.blob)
     straight.start(episode=episode, map=number, skill=skill, seed=before)

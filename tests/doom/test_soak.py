@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ofa_tui.doom import search
-from ofa_tui.doom.wad import WadError
+from tests.wads import freedoom
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "doom_soak.py"
 SECOND = 35
@@ -62,12 +61,9 @@ def test_counts(soak) -> None:
 @pytest.mark.slow
 def test_no_sanitizer_objects() -> None:
     """Every behaviour, some seconds on a few maps, under AddressSanitizer and UBSan."""
-    try:
-        search.choose(search.search("freedoom2"))
-    except WadError:
-        pytest.skip("freedoom2.wad is not here")
+    wad = freedoom("freedoom2")
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), "--sanitize", "--minutes", "0.3", "--wads", "freedoom2", "--maps",
+        [sys.executable, str(SCRIPT), "--sanitize", "--minutes", "0.3", "--wads", wad.path, "--maps",
          "MAP01,MAP11,MAP28", "--behaviours", "explore,hunt,speedrun,pacifist,berserk,camp"],
         capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

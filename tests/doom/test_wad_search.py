@@ -55,6 +55,27 @@ def test_without_a_wad_the_message_says_how_to_get_one(nowhere: Path) -> None:
         choose(search.search(str(nowhere / "empty")), "E1M1")
 
 
+def test_a_folder_that_may_not_be_read_is_named_as_such(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Faked, because root may read everything."""
+    locked = nowhere / "locked"
+    locked.mkdir()
+    (locked / "doom.wad").write_bytes(build(lumps()))
+    sound = {name: getattr(Path, name) for name in ("iterdir", "stat")}
+
+    def refuse(path: Path, *arguments: object, **named: object) -> object:
+        if path == locked / "doom.wad" or (path == locked and not named and not arguments):
+            raise PermissionError(13, "Permission denied", str(path))
+        return sound["stat"](path, *arguments, **named)
+
+    monkeypatch.setattr(Path, "iterdir", lambda path: refuse(path) if path == locked else sound["iterdir"](path))
+    monkeypatch.setenv("DOOMWADDIR", str(locked))
+    with pytest.raises(WadError, match=r"DOOMWADDIR=\S*locked, which may not be read, the current folder"):
+        choose(search.search())
+    monkeypatch.setattr(Path, "stat", refuse)
+    with pytest.raises(WadError, match=r"Cannot read the WAD \S*doom\.wad: Permission denied"):
+        search.search(str(locked / "doom.wad"))
+
+
 def test_the_vizdoom_package_is_found_without_importing_it() -> None:
     code = ("import sys; from ofa_tui.doom import search; found = search.search().found;"
             "assert 'vizdoom' not in sys.modules; print(len(found))")

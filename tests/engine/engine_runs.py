@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from ofa_tui.engine.library import KernelLibrary
 from ofa_tui.engine.protocol import Snapshot
 from ofa_tui.presets import ModelConfig, TrainConfig
 from ofa_tui.program.lowering import compile_programs
+from tests.wads import freedoom
 
 MODEL = ModelConfig(layers=2, width=32, heads=2, feed_forward=96, context=24, vocab=320)
 TARGETS = ("host", "sm90")
@@ -41,16 +42,11 @@ def config(**changes) -> RunConfig:
     return replace(base, **changes)
 
 
-def a_game(games: int) -> DoomConfig | None:
-    """The first map of the WAD that the vizdoom package ships; None where that is not installed."""
-    found = importlib.util.find_spec("vizdoom")
-    for folder in found.submodule_search_locations or [] if found else []:
-        path = Path(folder) / "freedoom1.wad"
-        if path.is_file():
-            wad = packer.load(path)
-            palettes = np.stack([wad.palette(index) for index in range(packer.PALETTES)])
-            return DoomConfig(wad.blob.tobytes(), palettes, path.name, games=games)
-    return None
+def a_game(games: int) -> DoomConfig:
+    """The first map of Freedoom 1."""
+    wad = freedoom("freedoom1")
+    palettes = np.stack([wad.palette(index) for index in range(packer.PALETTES)])
+    return DoomConfig(wad.blob.tobytes(), palettes, Path(wad.path).name, games=games)
 
 
 def engine(kernel: KernelLibrary, run: RunConfig, target: str = "host") -> HostEngine:
@@ -81,6 +77,13 @@ def pause(running: HostEngine) -> None:
             return
         done = now
         time.sleep(0.1)
+
+
+def start_slowly(running: HostEngine) -> None:
+    """Starts a run whose first step begins a little later: what is asked for at once is there before it."""
+    running.pause(True)
+    running.start()
+    threading.Timer(0.2, running.pause, [False]).start()
 
 
 def finish(running: HostEngine) -> list[Snapshot]:

@@ -52,8 +52,8 @@ class _Function:
         image = np.array([launch])
         if self._name == "kernel_facts":
             library = driver.library
-            facts = [library.scratch_bytes(image), library.doom_game_bytes(), time.monotonic_ns(),
-                     *abi_header.layout(), 0]
+            facts = [library.scratch_bytes(image), library.doom_game_bytes(), library.doom_snapshot_bytes(),
+                     time.monotonic_ns(), *abi_header.layout(), 0]
             data = np.array(facts, np.uint64)
             ctypes.memmove(int(others[0]), data.ctypes.data, data.nbytes)
             return

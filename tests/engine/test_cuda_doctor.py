@@ -91,8 +91,23 @@ def test_each_model_gets_the_fastest_kernel_that_holds_it(capability, shared, of
     large = preset("model-s").model
     found = [backend.variant(model).name for model in (preset("tiny").model, large, replace(large, context=256))]
     assert found == [of_tiny, of_model_s, "sm80" if capability == (8, 6) else of_model_s]
-    assert backend.variant(replace(large, width=1536, heads=24)).name == "portable"
+    for changes in ({"width": 1536, "heads": 24}, {"feed_forward": 3064}):
+        assert backend.variant(replace(large, **changes)).name == "portable"
     assert assemble.Backend(None).variant(large) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [({"feed_forward": 2064}, "sm90"), ({"feed_forward": 2048}, "sm80"), ({"feed_forward": 3088}, "sm80"),
+     ({"feed_forward": 3840}, "sm80"), ({"context": 513}, "sm80"), ({"context": 896}, "portable")],
+)  # fmt: skip
+def test_what_a_token_on_hopper_cannot_hold_is_left_to_the_others(changes, name):
+    """Four chunks of an input, of equal length and whole blocks, and 512 positions; 2,064 is 3 x 43 x 16."""
+    model = replace(preset("model-s").model, **changes)
+    assert assemble.Backend(H200).variant(model).name == name
+    if name != "sm90":
+        with pytest.raises(OfaError, match=f"the sm90 kernel needs a .*; use --kernel {name}"):
+            assemble.Backend(H200).variant(model, "sm90")
 
 
 def test_a_kernel_that_was_asked_for_is_taken_or_refused():

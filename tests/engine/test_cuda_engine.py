@@ -69,23 +69,28 @@ def test_events_prompts_and_pauses_reach_the_kernel(kernel):
     assert snapshots[-1].state == "stopped" and snapshots[-1].version == snapshots[-1].steps_done
 
 
-def test_frames_are_whole_and_few_bytes_are_fetched(kernel):
+def test_frames_and_commands_of_every_game_are_those_of_the_host(kernel):
     """Every frame that is seen is the one the host engine shows; a poll fetches what is new, not the rings."""
-    game = a_game(games=1)
+    game = a_game(games=2)
     if game is None:
         pytest.skip("the vizdoom package, whose wheel ships Freedoom, is not installed")
     run = config(steps=FOREVER, sms=(1, 0, 1), doom=game, tics_per_s=0)
-    frames = []
+    frames: list[dict[tuple[int, int], np.ndarray]] = []
+    commands: list[np.ndarray] = []
     for running in (cuda_engine(kernel, run)[0], engine(kernel, run)):
         running.start()
-        snapshots = wait_for(running, lambda s: bool(s.frames) and s.frames[-1].number > 3 * abi.FRAME_SLOTS)
+        snapshots = wait_for(running, lambda s: any(f.number > 3 * abi.FRAME_SLOTS for f in s.others))
         running.stop()
         snapshots.append(running.poll())
-        frames.append({frame.number: frame.pixels for s in snapshots for frame in s.frames})
-        first = [s.commands for s in snapshots if len(s.commands.rows)]
-        assert [int(c.first) for c in first] == np.cumsum([0, *(len(c.rows) for c in first)])[:-1].tolist()
+        frames.append({(f.game, f.number): f.pixels for s in snapshots for f in [*s.frames, *s.others]})
+        for played in zip(*(s.commands for s in snapshots), strict=True):
+            news = [c for c in played if len(c.rows)]
+            assert [int(c.first) for c in news] == np.cumsum([0, *(len(c.rows) for c in news)])[:-1].tolist()
+            commands.append(np.concatenate([c.rows for c in news])[: 3 * abi.FRAME_SLOTS])
     both = sorted(set(frames[0]) & set(frames[1]))
-    assert len(both) > 20 and all(np.array_equal(frames[0][n], frames[1][n]) for n in both)
+    assert {game for game, _ in both} == {0, 1} and len(both) > 20
+    assert all(np.array_equal(frames[0][n], frames[1][n]) for n in both)
+    assert all(np.array_equal(commands[game], commands[2 + game]) for game in range(2))
 
 
 def test_a_kernel_that_was_ended_from_outside_is_reported(kernel):

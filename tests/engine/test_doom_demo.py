@@ -1,7 +1,6 @@
 """What the kernel's player does is written down as demos, and they play to the kernel's own pictures."""
 
 import numpy as np
-import pytest
 from engine_runs import a_game, config, engine, wait_for
 
 from ofa_tui import abi
@@ -18,8 +17,6 @@ SECOND_GAME = 500
 def test_recorded_demos_play_to_the_kernels_frames(kernel, tmp_path):
     """At full speed, with keys in between and a second game: a reader sees few frames then, but every command."""
     game = a_game(games=1)
-    if game is None:
-        pytest.skip("the vizdoom package, whose wheel ships Freedoom, is not installed")
     events = (
         Event("behaviour", "tic", 100, 0, (BEHAVIOURS.index("manual"),)),
         Event("keys", "tic", 105, 0, (50, -24, 640, 1)),

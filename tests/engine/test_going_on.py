@@ -128,8 +128,6 @@ def test_serving_passes_2_to_the_32(kernel, target, counter):
 def test_tics_pass_2_to_the_32(kernel):
     """Picture for picture the game of tic 0, with steering at tics on both sides."""
     game = a_game(games=2)
-    if game is None:
-        pytest.skip("the vizdoom package, whose wheel ships Freedoom, is not installed")
 
     def play(first: int) -> tuple[dict[int, bytes], list[int]]:
         keys = {5: (50, 0, 640, 0), 24: (0, 0, 0, 0)}

@@ -83,13 +83,14 @@ def test_the_schedule_counts_as_the_order_of_the_train_role_does(steps, every, b
     swept = [step for step in range(1, steps) if every and min(batches, held_out) and step % every == 0]
     before = [step for step in swept if step <= first]
     assert (schedule.intermediate_sweeps, schedule.sweeps_before) == (len(swept), len(before))
-    assert schedule.batches_before == len(before) * min(batches, held_out)
+    assert schedule.first_batch == len(before) * min(batches, held_out)
     assert schedule.all_batches == len(swept) * min(batches, held_out) + held_out
     assert schedule.own_steps == len(range(first, steps))
     row = schedule.row()[0]
     assert {name: int(row[name]) for name in row.dtype.names} == {
         "first_step": first, "steps": steps, "sweep_every": schedule.sweep_every,
         "sweep_batches": min(batches, held_out), "final_batches": held_out,
+        "first_batch": schedule.first_batch,
     }  # fmt: skip
 
 

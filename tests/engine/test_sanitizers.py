@@ -18,9 +18,8 @@ PAST = 2**32
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("sanitizer", compiler.SANITIZERS)
 def test_a_whole_run_is_clean(kernel, tmp_path, sanitizer):
-    """Steps, tokens and tics pass 2^32 on the way."""
+    """Steps, tokens and tics pass 2^32 on the way, and the state is read again and again while roles are held."""
     doom = a_game(games=2)
-    sms = (3, 2, 2) if doom else (3, 2, 0)
     step, token, tic = PAST - 3, PAST - 5, PAST - 2
     events = (
         Event("set_role", "step", step + 1, 3, (abi.TRAIN,)),
@@ -32,7 +31,7 @@ def test_a_whole_run_is_clean(kernel, tmp_path, sanitizer):
         Event("rewind", "tic", tic + 5, 0, (-1,)),
     )
     begin = {"steps": step + 6, "first_step": step, "first_token": token, "first_story": PAST - 1, "first_tic": tic}
-    run = config(sms=sms, doom=doom, events=events, jitter_seed=4, deadline_s=300, tics_per_s=0, **begin)
+    run = config(sms=(3, 2, 2), doom=doom, events=events, jitter_seed=4, deadline_s=300, tics_per_s=0, **begin)
     program = compiler.build(sanitizer=sanitizer)
     image = tmp_path / "image"
     engine(kernel, run).memory.arena.save_image(image, "launch")
@@ -44,6 +43,7 @@ def test_a_whole_run_is_clean(kernel, tmp_path, sanitizer):
     lines = done.stdout.splitlines()
     assert lines[0].startswith(f"steps {step + 6} ") and lines[0].endswith("abort 0"), report
     assert int(lines[0].split()[3]) > PAST, report
+    assert int(lines[0].split()[7]) > 2, "the state was read while the kernel ran"
     losses = [float(line.split()[1]) for line in lines[1:]]
     normal = engine(kernel, config(**begin))
     finish(normal)

@@ -5,12 +5,12 @@ The changes are made to a copy of the sources under test, so a change that no lo
 
 import ctypes
 import itertools
-import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from stress import build, run
 
 from ofa_tui import abi_header, locations
 from ofa_tui.engine.compiler import find_compiler
@@ -28,43 +28,24 @@ CHANGES = {
     "a block leaves before its seat ends": (
         "", SEATS, "if (has_seat(program, place)) return false;", "place.blocks = 0;"),
     "the opening is a plain store": (
-        "thread", SEATS, "store_release(&serve.opened, ctx.iteration + 1)",
+        "thread", SEATS, "release_to_blocks(&serve.opened, ctx.iteration + 1)",
         "store_relaxed(&serve.opened, ctx.iteration + 1)"),
     "nobody is left before the token is open": (
         "", SEATS, "const uint32_t members = seat_next_token(ctx);",
-        "const uint32_t members = seat_next_token(ctx); store_release(&serve.members, members); sleep_ns(1000000);"),
+        "const uint32_t members = seat_next_token(ctx); store_relaxed(&serve.members, members); sleep_ns(1000000);"),
 }  # fmt: skip
 
 
-def build(work: Path, sanitizer: str, change: tuple[str, str, str] | None = None) -> Path:
-    """The driver, compiled with `change` (file, text, replacement) to the sources."""
-    sources = work / "cuda"
-    shutil.copytree(locations.cuda_sources(), sources)
-    abi_header.write_headers(work / "generated")
-    if change:
-        path = sources / change[0]
-        assert path.read_text().count(change[1]) == 1, f"{change[0]} no longer says {change[1]!r} once"
-        path.write_text(path.read_text().replace(change[1], change[2]))
-    flags = ["-std=c++20", "-O2", "-pthread", f"-I{sources}", f"-I{work / 'generated'}"]
-    flags += [f"-fsanitize={sanitizer}"] if sanitizer else []
-    command = [*find_compiler().command, *flags, str(DRIVER), "-o", str(work / "seat_stress")]
-    subprocess.run(command, check=True, capture_output=True)
-    return work / "seat_stress"
-
-
-def run(program: Path, tokens: int, deadline_ms: int) -> tuple[dict[str, int], str]:
+def drive(program: Path, tokens: int, deadline_ms: int) -> tuple[dict[str, int], str]:
     """What the driver counted, and the sanitizer's report."""
-    command = [program, str(tokens), str(deadline_ms)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    if "unexpected memory mapping" in done.stderr:
-        pytest.skip("this system's address layout is not one that the thread sanitizer supports")
-    words = done.stdout.split()
-    return {name: int(count) for name, count in zip(words[::2], words[1::2], strict=True)}, done.stderr
+    printed, report = run(program, tokens, deadline_ms)
+    words = printed.split()
+    return {name: int(count) for name, count in zip(words[::2], words[1::2], strict=True)}, report
 
 
 @pytest.mark.parametrize(("sanitizer", "tokens"), [("", 30_000), ("thread", 10_000)])
 def test_every_task_of_every_token_is_run_once(tmp_path, sanitizer, tokens):
-    counted, report = run(build(tmp_path, sanitizer), tokens, 20_000)
+    counted, report = drive(build(DRIVER, tmp_path, sanitizer), tokens, 20_000)
     assert counted["wrong"] == counted["abort"] == 0 and tokens <= counted["tokens"]
     assert counted["joined"] > 500 and counted["alone"] > 20, "hardly anybody came and went"
     assert not report, report[:3000]
@@ -73,7 +54,8 @@ def test_every_task_of_every_token_is_run_once(tmp_path, sanitizer, tokens):
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_weaker_protocol_is_caught(tmp_path, name):
     sanitizer, *change = CHANGES[name]
-    counted, report = run(build(tmp_path, sanitizer, tuple(change)), 100_000 if not sanitizer else 10_000, 1_000)
+    program = build(DRIVER, tmp_path, sanitizer, tuple(change))
+    counted, report = drive(program, 10_000 if sanitizer else 100_000, 1_000)
     assert counted["wrong"] or counted["abort"] or "data race" in report, counted
 
 

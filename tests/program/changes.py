@@ -137,3 +137,13 @@ def set_buffer(name: str, **fields: object) -> Change:
         programs.buffers[name] = replace(programs.buffers[name], **fields)
 
     return change
+
+
+def decode_reads(buffer: str, rotation: int) -> Change:
+    """The decode program takes `buffer` to be its embedding table."""
+
+    def change(programs: ProgramSet, program: TaskProgram) -> None:
+        programs.views.append(View(buffer, rotation))
+        programs.programs["decode"].tasks["operands"][0][0] = len(programs.views) - 1
+
+    return change

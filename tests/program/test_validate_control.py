@@ -15,6 +15,7 @@ from tests.program.changes import (
     Change,
     Mutants,
     check_mutant,
+    decode_reads,
     move,
     named,
     on_task,
@@ -24,16 +25,6 @@ from tests.program.changes import (
     set_tile,
     set_view,
 )
-
-
-def decode_reads(buffer: str, rotation: int) -> Change:
-    """The decode program takes `buffer` to be its embedding table."""
-
-    def change(programs: ProgramSet, program: TaskProgram) -> None:
-        programs.views.append(View(buffer, rotation))
-        programs.programs["decode"].tasks["operands"][0][0] = len(programs.views) - 1
-
-    return change
 
 
 def two_copies(programs: ProgramSet, program: TaskProgram) -> None:

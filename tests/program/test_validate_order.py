@@ -9,10 +9,10 @@ from ofa_tui import abi
 from ofa_tui.program.types import ProgramSet, TaskProgram, View
 from tests.program.changes import (
     SMALL,
-    Change,
     Mutants,
     check_mutant,
     count_again,
+    decode_reads,
     move,
     named,
     on_task,
@@ -51,16 +51,6 @@ def share_a_counter(programs: ProgramSet, program: TaskProgram) -> None:
     """Doom's game 0 counts on the counter of the training step's publish."""
     game = programs.programs["doom"].tasks[0]
     game["signal"] = game["waits"][0]["first"] = program.tasks["signal"][named(program, "publish")]
-
-
-def decode_reads(buffer: str, rotation: int) -> Change:
-    """The decode program takes `buffer` to be its embedding table."""
-
-    def change(programs: ProgramSet, program: TaskProgram) -> None:
-        programs.views.append(View(buffer, rotation))
-        programs.programs["decode"].tasks["operands"][0][0] = len(programs.views) - 1
-
-    return change
 
 
 def read_the_version_being_written(programs: ProgramSet, program: TaskProgram) -> None:

@@ -124,14 +124,19 @@ def frame_of(number: int) -> Frame:
     return Frame(number, pixels, PALETTE if index == 0 else 255 - PALETTE, index, status[0])
 
 
-def record_fake(folder: Path, seconds: float = 4.0, events: list[Event] | None = None) -> FakeEngine:
-    """A whole recording of `seconds` in no time at all."""
+def record_fake(
+    folder: Path, seconds: float = 4.0, events: list[Event] | None = None, late_s: float = 0.0,
+) -> FakeEngine:
+    """A recording of a run of `seconds`, made in no time at all; it begins `late_s` after the launch."""
     clock = FrozenClock()
     engine = FakeEngine(clock=clock)
     writer = RunWriter(folder, {"settings": {"seed": 7}}, engine.info, frame_every_s=1.0)
     for event in events or []:
         engine.post(event)
     engine.start()
+    clock.sleep(late_s)
+    if late_s:
+        engine.poll()
     while clock.now < 100.0 + seconds - 1e-9:
         clock.sleep(1 / 70)
         writer.write(engine.poll())

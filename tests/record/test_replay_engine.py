@@ -52,6 +52,25 @@ def test_everything_is_shown_once_and_in_time(folder, speed):
     assert np.allclose(spent, [0.75, 0.25, 0.1], atol=0.02)
 
 
+def test_a_recording_that_began_late_starts_where_it_began(tmp_path):
+    """As the key `r` makes one: nothing is awaited, and steps and tokens are numbered as in the run."""
+    record_fake(tmp_path / "late", late_s=2.5)
+    clock = FrozenClock()
+    engine = ReplayEngine(tmp_path / "late", clock=clock)
+    engine.start()
+    first = engine.poll()
+    assert first.seconds == pytest.approx(2.5, abs=0.15) and 24 <= first.steps_done <= 26
+    assert 12 <= first.tokens_served <= 13 and first.state == "running"
+    snapshots = [first, *_play(engine, clock, 2.0)]
+    assert any(snapshot.frames for snapshot in snapshots[:10])
+    for snapshot in snapshots:
+        assert all(entry.step < snapshot.steps_done <= snapshot.version for entry in snapshot.losses)
+        assert all(token.index < snapshot.tokens_served for token in snapshot.served)
+    assert snapshots[-1].state == "finished" and snapshots[-1].steps_done == 40
+    assert snapshots[-1].sms["wait_ns"].max() <= 1.6e9
+    assert RecordedRun(tmp_path / "late").summary["tokens_per_s"] == pytest.approx(10_240, rel=0.01)
+
+
 def test_pause_holds_everything_and_single_tics_go_on(folder):
     clock = FrozenClock()
     engine = ReplayEngine(folder, clock=clock)

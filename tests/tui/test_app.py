@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from fake_run import FakeEngine, card_palette
 from PIL import Image
 
 from ofa_tui import abi
-from ofa_tui.engine.protocol import AppliedEvent, Event, Snapshot
+from ofa_tui.engine.protocol import AppliedEvent, Event, Saved, Snapshot
 from ofa_tui.errors import AbortedError, OfaError
 from ofa_tui.tui.app import OfaApp
 from ofa_tui.tui.colour import Depth
@@ -202,6 +203,8 @@ async def test_themes_and_help_and_palette() -> None:
         await run.press("question_mark")
         help_text = run.text()
         assert "move one SM from train to serve" in help_text and "take the controls" in help_text
+        explained = [line for line in help_text.splitlines() if "the scripted player explores" in line]
+        assert "c  the scripted player" in explained[0], "keys and what they do stand apart"
         await run.press("escape", "colon")
         assert len(run.app.screen_stack) == 2
         await run.press("escape")
@@ -212,6 +215,7 @@ async def test_screenshots(tmp_path: Path) -> None:
     async with session(80, 24, options=UiOptions(depth=Depth.TRUECOLOR, screenshots=tmp_path / "shots")) as run:
         await run.press("x")
         run.app.do.perform("screenshot_svg")
+        await run.app.workers.wait_for_complete()
         (png,), (svg,) = (tmp_path / "shots").glob("*.png"), (tmp_path / "shots").glob("*.svg")
         assert all(re.fullmatch(r"ofa-tui-\d{4}-\d\d-\d\d-\d{6}", path.stem) for path in (png, svg))
         assert closing_line(run.app.model, run.app.saved).endswith(f" · saved {png}, {svg}")
@@ -223,7 +227,8 @@ async def test_an_unwritable_screenshot_folder_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     async with session(options=UiOptions(depth=Depth.TRUECOLOR, screenshots=tmp_path / "file")) as run:
         await run.press("x")
-        assert "cannot save" in run.text("footer")
+        await run.app.workers.wait_for_complete()
+        assert "cannot write" in run.text("footer") and not run.app.saved
 
 
 class Tape:
@@ -268,6 +273,24 @@ async def test_recording_on_and_off_and_failing() -> None:
         tapes[1].full = True
         await run.advance(0.1)
         assert run.app.recorder is None and "disk is full" in run.text("footer")
+
+
+async def test_a_checkpoint_is_asked_for_and_its_outcome_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+    async with session(options=UiOptions(depth=Depth.TRUECOLOR, checkpoint=lambda: asked.append(True))) as run:
+        await run.press("k")
+        assert asked == [True] and "checkpoint is written" in run.text("footer")
+        poll = run.engine.poll
+        outcomes = [Saved(1200, "runs/kept/step-1200.safetensors", 10), Saved(1300, "", error="no room")]
+        for outcome, words in zip(outcomes, ("checkpoint of step 1,200 in runs/kept", "no room"), strict=True):
+            monkeypatch.setattr(run.engine, "poll", lambda outcome=outcome: replace(poll(), saved=[outcome]))
+            run.app._tick()
+            await run.pilot.pause()
+            assert words in run.text("footer")
+        assert set(run.app.saved) == {Path("runs/kept")}
+    async with session() as run:
+        await run.press("k")
+        assert "only a live run writes checkpoints" in run.text("footer")
 
 
 async def test_quitting_asks_only_for_an_unfinished_run() -> None:

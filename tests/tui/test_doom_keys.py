@@ -130,10 +130,14 @@ async def test_the_wall_shows_every_game(size: str) -> None:
         assert run.text("doom") == one
 
 
-async def test_one_game_has_no_wall() -> None:
-    async with session() as run:
-        await run.press("n", "w")
-        assert not run.app.games.wall and "wall" not in run.text("footer")
+@pytest.mark.parametrize(("games", "words"), [(1, "--dooms N"), (0, "No WAD was found")])
+async def test_one_game_has_no_wall_and_says_so(games: int, words: str) -> None:
+    async with session(games=games) as run:
+        for key in ("n", "w"):
+            run.app.clear_message()
+            await run.press(key)
+            assert words in run.text("footer")
+        assert not run.app.games.wall
 
 
 @pytest.mark.parametrize(("games", "box", "columns"), [(4, Box(0, 0, 120, 45), 2), (4, Box(0, 0, 120, 12), 4),

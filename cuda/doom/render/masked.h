@@ -73,6 +73,11 @@ OFA_FUNCTION void draw_masked_texture(RenderScratch& s, const Game& game, const 
     }
 }
 
+// The first clip of a column counts.
+OFA_INLINE void clip_rows(int16_t* OFA_RESTRICT rows, const int16_t* OFA_RESTRICT clip, int first, int last) {
+    for (int x = first; x <= last; ++x) rows[x] = rows[x] == UNCLIPPED ? clip[x] : rows[x];
+}
+
 // Rows of the sprite's columns first..last that walls in front leave open. Masked textures behind it are drawn on the
 // way where `draw_behind` is set.
 OFA_FUNCTION void clip_sprite(RenderScratch& s, const Game& game, const WadBlob& wad, uint8_t* frame,
@@ -82,7 +87,8 @@ OFA_FUNCTION void clip_sprite(RenderScratch& s, const Game& game, const WadBlob&
     for (int x = first; x <= last; ++x) s.sprite_top[x] = s.sprite_bottom[x] = UNCLIPPED;
     for (int i = s.n_draw_segs - 1; i >= 0; --i) {
         const DrawSeg& d = s.draw_segs[i];
-        if (d.first > last || d.last < first || (!d.silhouette && d.masked_columns == NONE)) continue;
+        // one test, because each of the three alone would be a guess
+        if ((d.first > last) | (d.last < first) | ((d.silhouette == 0) & (d.masked_columns == NONE))) continue;
         const int from = max(d.first, first), to = min(d.last, last);
         const MapSeg& seg = v.segs[d.seg];
         const MapVertex& a = v.vertices[seg.v1];
@@ -94,15 +100,13 @@ OFA_FUNCTION void clip_sprite(RenderScratch& s, const Game& game, const WadBlob&
             continue;
         }
         if ((d.silhouette & SILHOUETTE_BOTTOM) && sprite.z < d.bottom_height)
-            for (int x = from; x <= to; ++x)
-                if (s.sprite_bottom[x] == UNCLIPPED) s.sprite_bottom[x] = s.openings[d.bottom_clip + x];
+            clip_rows(s.sprite_bottom, s.openings + d.bottom_clip, from, to);
         if ((d.silhouette & SILHOUETTE_TOP) && sprite.top_z > d.top_height)
-            for (int x = from; x <= to; ++x)
-                if (s.sprite_top[x] == UNCLIPPED) s.sprite_top[x] = s.openings[d.top_clip + x];
+            clip_rows(s.sprite_top, s.openings + d.top_clip, from, to);
     }
     for (int x = first; x <= last; ++x) {
-        if (s.sprite_bottom[x] == UNCLIPPED) s.sprite_bottom[x] = VIEW_HEIGHT;
-        if (s.sprite_top[x] == UNCLIPPED) s.sprite_top[x] = -1;
+        s.sprite_bottom[x] = s.sprite_bottom[x] == UNCLIPPED ? int16_t(VIEW_HEIGHT) : s.sprite_bottom[x];
+        s.sprite_top[x] = s.sprite_top[x] == UNCLIPPED ? int16_t(-1) : s.sprite_top[x];
     }
 }
 

@@ -22,31 +22,30 @@ OFA_INLINE int32_t start_plane(RenderScratch& s, Fixed height, int flat, int lig
 // The area of this height, flat and light; a new one where there is none yet. Sky is one area at any height and light.
 OFA_FUNCTION int32_t find_plane(RenderScratch& s, const WadBlob& wad, Fixed height, int flat, int light) {
     if (flat == wad.sky_flat) height = light = 0;
-    for (int i = 0; i < s.n_planes; ++i) {
+    const uint32_t mixed = (uint32_t(height) >> FIXED_BITS) * 7 + uint32_t(flat) * 31 + uint32_t(light);
+    int16_t& chain = s.plane_chains[mixed % PLANE_CHAINS];
+    for (int i = chain; i != NONE; i = s.planes[i].next) {
         const Plane& plane = s.planes[i];
         if (plane.height == height && plane.flat == flat && plane.light == light) return i;
     }
-    return start_plane(s, height, flat, light, VIEW_WIDTH, -1);
+    const int32_t index = start_plane(s, height, flat, light, VIEW_WIDTH, -1);
+    if (index < MAX_PLANES) {
+        s.planes[index].next = chain;
+        chain = int16_t(index);
+    }
+    return index;
 }
 
 // Makes room in columns first..last: the area itself, or a new one like it where some of them are marked already.
 OFA_FUNCTION int32_t extend_plane(RenderScratch& s, int32_t index, int first, int last) {
     Plane& plane = s.planes[index];
     const int both_last = min(plane.last, last);
-    int x = max(plane.first, first);
-    while (x <= both_last && plane.top[x + 1] == UNMARKED) ++x;
-    if (x <= both_last) return start_plane(s, plane.height, plane.flat, plane.light, first, last);
+    uint8_t all = UNMARKED;
+    for (int x = max(plane.first, first); x <= both_last; ++x) all &= plane.top[x + 1];
+    if (all != UNMARKED) return start_plane(s, plane.height, plane.flat, plane.light, first, last);
     plane.first = min(plane.first, first);
     plane.last = max(plane.last, last);
     return index;
-}
-
-// Rows first..last of column x belong to the area. False when there are none.
-OFA_INLINE bool mark_plane(Plane& plane, int x, int first, int last) {
-    if (first > last) return false;
-    plane.top[x + 1] = uint8_t(first);
-    plane.bottom[x + 1] = uint8_t(last);
-    return true;
 }
 
 // Calls emit(y, first, last) for every span of the area. A row's span goes on while neighbouring columns have the row.
@@ -61,16 +60,10 @@ OFA_INLINE void for_each_span(const Plane& plane, Emit emit) {
             bottom2 = plane.bottom[x + 1];
         }
         const int next_top1 = top2, next_bottom1 = bottom2;
-        while (top1 < top2 && top1 <= bottom1) {
-            emit(top1, start[top1], x - 1);
-            ++top1;
-        }
-        while (bottom1 > bottom2 && bottom1 >= top1) {
-            emit(bottom1, start[bottom1], x - 1);
-            --bottom1;
-        }
-        while (top2 < top1 && top2 <= bottom2) start[top2++] = int16_t(x);
-        while (bottom2 > bottom1 && bottom2 >= top2) start[bottom2--] = int16_t(x);
+        for (; top1 < top2 && top1 <= bottom1; ++top1) emit(top1, start[top1], x - 1);
+        for (; bottom1 > bottom2 && bottom1 >= top1; --bottom1) emit(bottom1, start[bottom1], x - 1);
+        for (; top2 < top1 && top2 <= bottom2; ++top2) start[top2] = int16_t(x);
+        for (; bottom2 > bottom1 && bottom2 >= top2; --bottom2) start[bottom2] = int16_t(x);
         top1 = next_top1;
         bottom1 = next_bottom1;
     }
@@ -111,7 +104,8 @@ struct PlaneLook {
           sine(at(wad, wad.fine_sine)), cosine(sine + FINE_ANGLES / 4) {}
 };
 
-OFA_INLINE void draw_span(const ViewTables& t, uint8_t* frame, const PlaneLook& look, int y, int first, int last) {
+OFA_INLINE FlatRun project_span(const ViewTables& t, uint8_t* frame, const PlaneLook& look, int y, int first,
+                                int last) {
     const Fixed away = fixed_mul(look.height, t.row_slope[y]);
     const Fixed length = fixed_mul(away, t.column_stretch[first]);
     const Angle angle = (look.angle + t.angle_of_x[first]) >> FINE_SHIFT;
@@ -122,8 +116,8 @@ OFA_INLINE void draw_span(const ViewTables& t, uint8_t* frame, const PlaneLook& 
         const uint32_t step = uint32_t(away) >> 20;
         map = look.maps[step < PLANE_LIGHTS ? step : PLANE_LIGHTS - 1];
     }
-    draw_plane_span(frame + y * SCREEN_WIDTH + first, last - first + 1, look.flat, look.colormaps + 256 * map, x, y_flat,
-                    fixed_mul(away, look.step_x), fixed_mul(away, look.step_y));
+    return {frame + y * SCREEN_WIDTH + first, last - first + 1, look.flat, look.colormaps + 256 * map,
+            packed_position(x, y_flat), packed_position(fixed_mul(away, look.step_x), fixed_mul(away, look.step_y))};
 }
 
 // The sky is a wall without perspective, always at full brightness; four of its textures make the circle.
@@ -142,17 +136,77 @@ OFA_INLINE void draw_sky_column(const RenderScratch& s, const WadBlob& wad, uint
     draw_column(frame, wad, s.view.colormaps, c);
 }
 
+// What follows is for a thread that draws alone, in which a jump that cannot be foreseen costs as much as many pixels.
+// An edge of an area moves a row or two from column to column, so the first spans of each edge are written whether they
+// end here or not, and only what is more needs a loop.
+OFA_INLINE PlaneSpan* end_spans(const int16_t* start, int top, int end, int x, PlaneSpan* out) {
+    const auto span = [&](int y) { return PlaneSpan{start[y], int16_t(x - 1), uint8_t(y), 0}; };
+    for (int i = 0; i < SPARE_SPANS; ++i) out[i] = span(top + i);
+    for (int i = SPARE_SPANS; i < end - top; ++i) out[i] = span(top + i);
+    return out + (end - top);
+}
+
+// Rows [old_top, old_end) of the column before column x are followed by rows [top, end); both may be empty. Returns the
+// end of the list, behind which SPARE_SPANS are written.
+OFA_INLINE PlaneSpan* step_spans(int16_t* start, int old_top, int old_end, int top, int end, int x, PlaneSpan* out) {
+    const int kept_top = min(max(top, old_top), old_end);
+    out = end_spans(start, old_top, kept_top, x, out);
+    out = end_spans(start, max(min(end, old_end), kept_top), old_end, x, out);
+
+    // a start may be written to any row that has no span
+    const int known_top = min(max(old_top, top), end), known_end = max(min(old_end, end), known_top);
+    for (int i = 1; i <= SPARE_SPANS; ++i) start[known_top - i] = int16_t(x);
+    for (int y = known_top - SPARE_SPANS - 1; y >= top; --y) start[y] = int16_t(x);
+    for (int i = 0; i < SPARE_SPANS; ++i) start[known_end + i] = int16_t(x);
+    for (int y = known_end + SPARE_SPANS; y < end; ++y) start[y] = int16_t(x);
+    return out;
+}
+
+// Columns first..last + 1 whose rows are not those of the column before; returns how many.
+OFA_INLINE int find_edges(const Plane& plane, int16_t* edges) {
+    int n = 0;
+    uint8_t top = UNMARKED, bottom = 0;
+    for (int x = plane.first; x <= plane.last + 1; ++x) {
+        edges[n] = int16_t(x);
+        n += (plane.top[x + 1] != top) | (plane.bottom[x + 1] != bottom);
+        top = plane.top[x + 1];
+        bottom = plane.bottom[x + 1];
+    }
+    return n;
+}
+
+OFA_NOINLINE void draw_area(RenderScratch& s, const WadBlob& wad, uint8_t* frame, const Plane& plane) {
+    const PlaneLook look(s, wad, plane);
+    PlaneSpan* out = s.spans;
+    const auto draw = [&] {
+        for (const PlaneSpan* span = s.spans; span < out; ++span)
+            draw_flat_run_alone(project_span(s.tables, frame, look, span->y, span->first, span->last), s.places);
+        out = s.spans;
+    };
+    int old_top = UNMARKED, old_end = UNMARKED;
+    const int n_edges = find_edges(plane, s.edges);
+    for (int i = 0; i < n_edges; ++i) {
+        const int x = s.edges[i];
+        const int top = plane.top[x + 1];
+        const int end = top == UNMARKED ? UNMARKED : plane.bottom[x + 1] + 1;
+        out = step_spans(s.starts + SPARE_SPANS, old_top, old_end, top, end, x, out);
+        old_top = top;
+        old_end = end;
+        if (out > s.spans + MAX_SPANS - 2 * VIEW_HEIGHT) draw();
+    }
+    draw();
+}
+
 // One thread, in order: where there is but one, in the rare frame where areas share pixels, and for more spans than the
 // list holds.
-OFA_NOINLINE void draw_planes_in_order(const RenderScratch& s, const WadBlob& wad, uint8_t* frame) {
+OFA_NOINLINE void draw_planes_in_order(RenderScratch& s, const WadBlob& wad, uint8_t* frame) {
     for (int i = 0; i < s.n_planes; ++i) {
         const Plane& plane = s.planes[i];
         if (plane.flat == wad.sky_flat) {
             for (int x = plane.first; x <= plane.last; ++x) draw_sky_column(s, wad, frame, plane, x);
             continue;
         }
-        const PlaneLook look(s, wad, plane);
-        for_each_span(plane, [&](int y, int first, int last) { draw_span(s.tables, frame, look, y, first, last); });
+        draw_area(s, wad, frame, plane);
     }
 }
 
@@ -188,7 +242,8 @@ OFA_FUNCTION void draw_planes(Block& block, RenderScratch& s, const WadBlob& wad
     block.sync();
     block.for_each(s.first_span[n], [&](int64_t i) {
         const PlaneSpan& span = s.spans[i];
-        draw_span(s.tables, frame, PlaneLook(s, wad, s.planes[span.plane]), span.y, span.first, span.last);
+        const PlaneLook look(s, wad, s.planes[span.plane]);
+        draw_flat_run(project_span(s.tables, frame, look, span.y, span.first, span.last));
     });
     for (int i = 0; i < n; ++i) {
         const Plane& plane = s.planes[i];

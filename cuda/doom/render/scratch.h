@@ -35,6 +35,9 @@ constexpr int MAX_FUZZY = MAX_SPRITES + 2;  // sprites and the two weapon sprite
 constexpr int MAX_PATCHES = 128;
 constexpr int MAX_SHOWN = 4096;             // textures, flats
 
+constexpr int PLANE_CHAINS = 128;           // planes by hash
+constexpr int SPARE_SPANS = 1;              // that planes.h may write behind a list's end
+
 constexpr int NO_FIXED_MAP = -1;
 constexpr int FUZZ_MAP = -1;                // in place of a colormap number
 constexpr int16_t NOT_MASKED = 0x7fff;      // masked column that is absent or drawn already
@@ -97,6 +100,7 @@ struct Plane {
     Fixed height;
     int32_t flat, light;
     int32_t first, last;
+    int32_t next;                           // of those that find_plane made with the same hash, or NONE
     uint8_t top[VIEW_WIDTH + 2], bottom[VIEW_WIDTH + 2];
 };
 
@@ -149,6 +153,7 @@ struct RenderScratch {
     uint32_t sector_seen[MAX_SECTORS / 32];
     DrawSeg draw_segs[MAX_DRAW_SEGS];
     Plane planes[MAX_PLANES + 1];           // the last one takes what is above the limit and is not drawn
+    int16_t plane_chains[PLANE_CHAINS];
     int32_t first_span[MAX_PLANES + 1];
     VisSprite sprites[MAX_SPRITES];
     VisSprite weapon_sprites[2];
@@ -157,6 +162,10 @@ struct RenderScratch {
     int16_t sprite_top[VIEW_WIDTH], sprite_bottom[VIEW_WIDTH];
     Column columns[MAX_COLUMNS];
     PlaneSpan spans[MAX_SPANS];
+    // of the one area and span that a thread works on that draws planes alone
+    int16_t edges[VIEW_WIDTH + 2];          // columns where rows begin or end
+    int16_t starts[SPARE_SPANS + UNMARKED + 1 + SPARE_SPANS];  // columns where the spans of rows began
+    uint32_t places[VIEW_WIDTH];            // in the flat
     uint8_t fuzz_start[MAX_FUZZY][VIEW_WIDTH];  // first the pixels of a column, then its start in the fuzz table
     PlacedPatch patches[MAX_PATCHES];
     // The bar drawn last: the same pictures at the same places make the same pixels.

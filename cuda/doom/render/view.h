@@ -125,6 +125,7 @@ OFA_FUNCTION void clear_lists(RenderScratch& s) {
         s.openings[OPENING_MINUS_ONE + x] = -1;
     }
     s.n_openings = OPENING_FIRST_FREE;
+    for (int16_t& chain : s.plane_chains) chain = NONE;
     for (uint32_t& word : s.sector_seen) word = 0;
 }
 

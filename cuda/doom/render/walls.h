@@ -45,19 +45,51 @@ OFA_INLINE void project_edge(const WallPiece& p, Fixed height, Fixed& row, Fixed
 }
 
 // A wall at a grazing angle can ask for tangents beyond 90 degrees; what follows the table there is the sine table.
-OFA_INLINE Fixed wall_tangent(const WadBlob& wad, Angle angle) {
-    const uint32_t i = angle >> FINE_SHIFT;
-    return i < FINE_HALF ? at(wad, wad.fine_tangent)[i] : at(wad, wad.fine_sine)[i - FINE_HALF];
-}
+OFA_INLINE bool is_beyond_tangents(Angle angle) { return angle >> FINE_SHIFT >= FINE_HALF; }
 
 // Columns of a piece for which that happens. Both ends are less than half a circle apart.
 OFA_INLINE int count_tangents_beyond(const RenderScratch& s, const WallPiece& p) {
-    const auto beyond = [&](int x) { return (p.center_angle + s.tables.angle_of_x[x]) >> FINE_SHIFT >= FINE_HALF; };
+    const auto beyond = [&](int x) { return is_beyond_tangents(p.center_angle + s.tables.angle_of_x[x]); };
     if (!beyond(p.first) && !beyond(p.last)) return 0;
     int n = 0;
     for (int x = p.first; x <= p.last; ++x) n += beyond(x);
     return n;
 }
+
+struct TextureColumns {
+    const uint32_t* columns;
+    uint32_t width_mask;
+};
+
+OFA_INLINE TextureColumns texture_columns(const RenderScratch& s, const WadBlob& wad, int32_t number) {
+    if (!number) return {nullptr, 0};
+    const Texture& t = s.view.textures[s.texture_shown[number]];
+    return {at(wad, t.columns), t.width_mask};
+}
+
+// Where a piece gets its pixels and marks its areas. Copies, because a pixel that is written may be part of anything
+// but a local variable.
+struct PieceLook {
+    TextureColumns middle, upper, lower;
+    const Angle* angle_of_x;
+    const int32_t *tangent, *sine;
+    const uint8_t *maps, *colormaps;
+    int32_t fixed_map, column_limit;
+    uint8_t *ceiling_top, *ceiling_bottom, *floor_top, *floor_bottom;
+
+    OFA_INLINE PieceLook(RenderScratch& s, const WadBlob& wad, const WallPiece& p)
+        : middle(texture_columns(s, wad, p.middle)), upper(texture_columns(s, wad, p.upper)),
+          lower(texture_columns(s, wad, p.lower)), angle_of_x(s.tables.angle_of_x), tangent(at(wad, wad.fine_tangent)),
+          sine(at(wad, wad.fine_sine)), maps(s.tables.wall_map[p.light]), colormaps(s.view.colormaps),
+          fixed_map(s.view.fixed_map), column_limit(s.column_limit) {
+        Plane& ceiling = s.planes[p.mark_ceiling ? s.ceiling_plane : 0];
+        Plane& floor = s.planes[p.mark_floor ? s.floor_plane : 0];
+        ceiling_top = ceiling.top + 1;
+        ceiling_bottom = ceiling.bottom + 1;
+        floor_top = floor.top + 1;
+        floor_bottom = floor.bottom + 1;
+    }
+};
 
 // Where a column of the screen meets the wall's textures.
 struct TexturePlace {
@@ -66,28 +98,32 @@ struct TexturePlace {
     int map;
 };
 
-OFA_INLINE int texture_column(const RenderScratch& s, const WadBlob& wad, const WallPiece& p, int x) {
-    const Fixed tangent = wall_tangent(wad, p.center_angle + s.tables.angle_of_x[x]);
+OFA_INLINE int texture_column(const PieceLook& look, const WallPiece& p, int x) {
+    const Angle angle = p.center_angle + look.angle_of_x[x];
+    const uint32_t i = angle >> FINE_SHIFT;
+    const Fixed tangent = is_beyond_tangents(angle) ? look.sine[i - FINE_HALF] : look.tangent[i];
     return wrap_sub(p.texture_offset, fixed_mul(tangent, p.wall_distance)) >> FIXED_BITS;
 }
 
-OFA_INLINE TexturePlace place_texture(const RenderScratch& s, const WadBlob& wad, const WallPiece& p, int x) {
-    return {texture_column(s, wad, p, x), Fixed(0xffffffffu / uint32_t(p.scale)), wall_map(s, p.light, p.scale)};
+OFA_INLINE TexturePlace place_texture(const PieceLook& look, const WallPiece& p, int x) {
+    const uint32_t step = uint32_t(p.scale) >> 12;
+    int map = look.maps[step < WALL_LIGHTS ? step : WALL_LIGHTS - 1];
+    if (look.fixed_map != NO_FIXED_MAP) map = look.fixed_map;
+    return {texture_column(look, p, x), Fixed(0xffffffffu / uint32_t(p.scale)), map};
 }
 
-OFA_INLINE void add_column(RenderScratch& s, const WadBlob& wad, uint8_t* frame, int32_t texture, TexturePlace place,
-                           int x, int first, int last, Fixed texture_row) {
-    const Texture& t = s.view.textures[s.texture_shown[texture]];
+OFA_INLINE void add_column(RenderScratch& s, const WadBlob& wad, uint8_t* frame, const PieceLook& look,
+                           TextureColumns texture, TexturePlace place, int x, int first, int last, Fixed texture_row) {
     Column c;
-    c.source = at(wad, t.columns)[uint32_t(place.column) & t.width_mask];
+    c.source = texture.columns[uint32_t(place.column) & texture.width_mask];
     c.step = place.step;
     c.fraction = wrap_add(texture_row, wrap_mul(place.step, first - CENTER_Y));
     c.x = int16_t(x);
     c.first = uint8_t(first);
     c.last = uint8_t(last);
     c.map = uint8_t(place.map);
-    if (s.n_columns < s.column_limit) s.columns[s.n_columns++] = c;
-    else draw_column(frame, wad, s.view.colormaps, c);
+    if (s.n_columns < look.column_limit) s.columns[s.n_columns++] = c;
+    else draw_column(frame, wad, look.colormaps, c);
 }
 
 // The rows of a column that are open and what floor and ceiling take of them.
@@ -96,7 +132,7 @@ struct OpenRows {
     int top, bottom;                        // of the wall between them
 };
 
-OFA_INLINE OpenRows open_column(RenderScratch& s, const WallPiece& p, int x) {
+OFA_INLINE OpenRows open_column(RenderScratch& s, const PieceLook& look, const WallPiece& p, int x) {
     OpenRows r;
     r.above = s.ceiling_clip[x];
     r.below = s.floor_clip[x];
@@ -104,29 +140,38 @@ OFA_INLINE OpenRows open_column(RenderScratch& s, const WallPiece& p, int x) {
     r.bottom = min(p.bottom >> ROW_BITS, r.below - 1);
     int marked_to = -1;
     if (p.mark_ceiling) {
-        const int last_row = min(r.top, r.below) - 1;
-        if (mark_plane(s.planes[s.ceiling_plane], x, r.above + 1, last_row)) marked_to = last_row;
+        const int first = r.above + 1, last = min(r.top, r.below) - 1;
+        if (first <= last) {
+            look.ceiling_top[x] = uint8_t(first);
+            look.ceiling_bottom[x] = uint8_t(last);
+            marked_to = last;
+        }
     }
     if (p.mark_floor) {
-        const int first_row = max(r.bottom, r.above) + 1;
-        if (mark_plane(s.planes[s.floor_plane], x, first_row, r.below - 1) && first_row <= marked_to)
-            s.planes_overlap = 1;
+        const int first = max(r.bottom, r.above) + 1, last = r.below - 1;
+        if (first <= last) {
+            look.floor_top[x] = uint8_t(first);
+            look.floor_bottom[x] = uint8_t(last);
+            if (first <= marked_to) s.planes_overlap = 1;
+        }
     }
     return r;
 }
 
 // The wall fills the column from floor to ceiling and closes it.
-OFA_INLINE void draw_solid_column(RenderScratch& s, const WadBlob& wad, uint8_t* frame, const WallPiece& p, int x) {
-    const OpenRows r = open_column(s, p, x);
+OFA_INLINE void draw_solid_column(RenderScratch& s, const WadBlob& wad, uint8_t* frame, const PieceLook& look,
+                                  const WallPiece& p, int x) {
+    const OpenRows r = open_column(s, look, p, x);
     if (r.top <= r.bottom)
-        add_column(s, wad, frame, p.middle, place_texture(s, wad, p, x), x, r.top, r.bottom, p.middle_row);
+        add_column(s, wad, frame, look, look.middle, place_texture(look, p, x), x, r.top, r.bottom, p.middle_row);
     s.ceiling_clip[x] = VIEW_HEIGHT;
     s.floor_clip[x] = -1;
 }
 
 // What shows above and below the opening narrows the column; a masked texture is left for later.
-OFA_INLINE void draw_open_column(RenderScratch& s, const WadBlob& wad, uint8_t* frame, const WallPiece& p, int x) {
-    const OpenRows r = open_column(s, p, x);
+OFA_INLINE void draw_open_column(RenderScratch& s, const WadBlob& wad, uint8_t* frame, const PieceLook& look,
+                                 const WallPiece& p, int x) {
+    const OpenRows r = open_column(s, look, p, x);
     const int upper_end = min(p.high >> ROW_BITS, r.below - 1);
     const bool upper = p.upper && upper_end >= r.top;
     int ceiling_clip = r.above;
@@ -140,22 +185,28 @@ OFA_INLINE void draw_open_column(RenderScratch& s, const WadBlob& wad, uint8_t* 
     s.ceiling_clip[x] = int16_t(ceiling_clip);
     s.floor_clip[x] = int16_t(floor_clip);
     if (upper || lower) {
-        const TexturePlace place = place_texture(s, wad, p, x);
-        if (upper) add_column(s, wad, frame, p.upper, place, x, r.top, upper_end, p.upper_row);
-        if (lower) add_column(s, wad, frame, p.lower, place, x, lower_start, r.bottom, p.lower_row);
+        const TexturePlace place = place_texture(look, p, x);
+        if (upper) add_column(s, wad, frame, look, look.upper, place, x, r.top, upper_end, p.upper_row);
+        if (lower) add_column(s, wad, frame, look, look.lower, place, x, lower_start, r.bottom, p.lower_row);
     }
-    if (p.masked) s.openings[p.masked_columns + x] = int16_t(texture_column(s, wad, p, x));
+    if (p.masked) s.openings[p.masked_columns + x] = int16_t(texture_column(look, p, x));
 }
 
 // By value: pixels are bytes, and a byte that is written may be part of anything but a local variable.
 OFA_NOINLINE void draw_piece(RenderScratch& s, const WadBlob& wad, uint8_t* frame, const WallPiece& piece) {
     WallPiece p = piece;
-    for (int x = p.first; x <= p.last; ++x) {
-        if (p.middle) draw_solid_column(s, wad, frame, p, x);
-        else draw_open_column(s, wad, frame, p, x);
+    const PieceLook look(s, wad, p);
+    const auto step = [&] {
         p.scale = wrap_add(p.scale, p.scale_step);
         p.top = wrap_add(p.top, p.top_step);
         p.bottom = wrap_add(p.bottom, p.bottom_step);
+    };
+    if (p.middle) {
+        for (int x = p.first; x <= p.last; ++x, step()) draw_solid_column(s, wad, frame, look, p, x);
+        return;
+    }
+    for (int x = p.first; x <= p.last; ++x, step()) {
+        draw_open_column(s, wad, frame, look, p, x);
         p.high = wrap_add(p.high, p.high_step);
         p.low = wrap_add(p.low, p.low_step);
     }
@@ -217,6 +268,7 @@ OFA_NOINLINE void draw_wall(RenderScratch& s, Game& game, const WadBlob& wad, ui
     p.middle_row = p.upper_row = p.lower_row = 0;
     p.high = p.high_step = p.low = p.low_step = 0;
     p.masked = false;
+    p.light = 0;
     p.masked_columns = NONE;
     d.masked_columns = d.top_clip = d.bottom_clip = NONE;
     d.silhouette = 0;

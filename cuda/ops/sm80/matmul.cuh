@@ -36,7 +36,7 @@ struct Band {
           first_column(task.tile[2] + block.thread() / 32 % B_STRIPS * STRIP),
           lane(block.thread() % 32),
           lines(block.near<uint8_t>() + block.thread() / 32 * BYTES),
-          place(task, first_row - task.tile[0], first_column - task.tile[2], lane) {}
+          place(first_row, first_column, lane) {}
 
     // Through near memory, so that whole lines are written.
     OFA_INLINE void store(const Matrix<bf16>& to, const Words& words) const {
@@ -78,7 +78,10 @@ OFA_NOINLINE void op_matmul_residual(Block& block, const TaskContext& ctx) {
     const bool whole = is_whole(ctx);
     for_each_band(block, ctx, sums, [&](const Band& band, BandSums& part) {
         const Lines<float> from(skip, band.place), to(y, band.place);
-        store_with_skip(whole, from, to, part);
+        if (whole)
+            store_with_skip<true>(from, to, part);
+        else
+            store_with_skip<false>(from, to, part);
     });
 }
 
@@ -102,7 +105,8 @@ OFA_NOINLINE void op_matmul_statistics(Block& block, const TaskContext& ctx) {
     const int strip = block.thread() / 32 % B_STRIPS, columns = int(ctx.cols()) - strip * STRIP;
     float2* const shares = block.near<float2>(BLOCK_THREADS / 32 * Band::BYTES);  // [B_STRIPS, TILE_ROWS]
     for_each_band(block, ctx, sums, [&](const Band& band, BandSums& part) {
-        round_in_place(part, columns);
+        round_in_place(part);
+        hide_right_of(part, columns);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const float2 share = statistics_of_row(part, half);

@@ -1,19 +1,18 @@
-// The bodies of the sm90 program that are no products, one line a task type: those of this folder where matrices are in bf16
-// or one thread's loops would be too slow, those of ops/ where neither matters. They need no more than Ampere has.
+// The bodies of the sm90 program that both its kernels call, one line a task type: those of this folder where matrices are in
+// bf16 or one thread's loops would be too slow, those of ops/ where neither matters. They need no more than Ampere has.
 #pragma once
 
 #include "ops/sm90/attention.cuh"
 #include "ops/sm90/cross_entropy.cuh"
 #include "ops/sm90/embed.cuh"
 #include "ops/sm90/norm.cuh"
-#include "ops/sm90/stream.cuh"
 
 #define OFA_CASE(opcode, body)  \
     case opcode:                \
         body(block, ctx);       \
         return true;
 
-#define OFA_CASES_WITHOUT_PRODUCTS \
+#define OFA_CASES_OF_BOTH \
     OFA_CASE(OPCODE_STEP_BEGIN, op_step_begin)                                             \
     OFA_CASE(OPCODE_PUBLISH, op_publish)                                                   \
     OFA_CASE(OPCODE_EMBED, sm90::op_embed)                                                 \
@@ -28,11 +27,4 @@
     OFA_CASE(OPCODE_ADAMW_GAIN, sm90::op_adamw_gain)                                       \
     OFA_CASE(OPCODE_SWEEP_BEGIN, op_sweep_begin)                                           \
     OFA_CASE(OPCODE_SWEEP_LOSS, op_sweep_loss)                                             \
-    OFA_CASE(OPCODE_STREAM_BEGIN, sm90::op_stream_begin)                                   \
-    OFA_CASE(OPCODE_STREAM_QKV, sm90::op_stream_qkv)                                       \
-    OFA_CASE(OPCODE_STREAM_ATTENTION, sm90::op_stream_attention)                           \
-    OFA_CASE(OPCODE_STREAM_MATMUL_RESIDUAL, sm90::op_stream_matmul_residual)               \
-    OFA_CASE(OPCODE_STREAM_NORM_MATMUL_GELU, sm90::op_stream_norm_matmul_gelu)             \
-    OFA_CASE(OPCODE_STREAM_NORM_MATMUL, sm90::op_stream_norm_matmul)                       \
-    OFA_CASE(OPCODE_SAMPLE, op_sample)                                                     \
     OFA_CASE(OPCODE_DOOM_TIC, op_doom_tic)

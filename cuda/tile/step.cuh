@@ -1,0 +1,80 @@
+// What a block's claimer, loader (tile/token.cuh) and consumers (ops/sm90/token.cuh) share while they work on a token.
+#pragma once
+
+#include "ofa_abi.h"
+#include "task.h"
+#include "tile/bf16.cuh"
+#include "tile/sm90.cuh"
+
+namespace ofa {
+
+constexpr int STEP_SLOTS = 8, MOST_PAIRS = 4, MOST_ACROSS = 48, MOST_CHUNKS = 4;
+constexpr int WEIGHT_BLOCK = 16, WEIGHT_BLOCK_BYTES = 512;
+constexpr int STREAM_STAGE_BYTES = 2 * MOST_ACROSS * WEIGHT_BLOCK_BYTES;
+constexpr int STREAM_HEAD = 64;
+constexpr uint32_t MOST_CONTEXT = 512;
+constexpr uint16_t STEP_END = 0xFFFF;
+
+// Neighbouring tasks of one operation that a block does together, with what their descriptors stand for.
+struct alignas(16) Step {
+    uint16_t opcode;   // or STEP_END
+    uint8_t pairs;     // pairs of blocks of weight rows; 0: no weight
+    uint8_t chunks;    // into which the depth is divided
+    uint16_t blocks;   // of columns in a chunk
+    uint16_t apart;    // rows between the two blocks of a pair
+    uint32_t task;     // the first one's place in the queue
+    uint32_t tasks;
+    uint32_t row[MOST_PAIRS];  // first weight row of each pair; of a unit the first column
+    uint32_t single;           // bit p: pair p is one block only
+    uint32_t signal;
+    // By operand, as ops.py numbers them.
+    uint16_t name[8];      // in the operand table
+    uint32_t tag[8];       // of a message
+    uint64_t base[8];
+
+    template <class T>
+    OFA_INLINE T* at(int operand) const { return reinterpret_cast<T*>(base[operand]); }
+};
+
+// Into how many chunks of equal length the columns of a weight, in blocks, are divided.
+OFA_INLINE uint32_t chunks_of(uint32_t across) { return (across + MOST_ACROSS - 1) / MOST_ACROSS; }
+
+// Whether a block can decode a token of this model.
+OFA_INLINE bool holds_model(const Model& model) {
+    const auto in_chunks = [](uint32_t depth) {
+        const uint32_t across = depth / WEIGHT_BLOCK, chunks = chunks_of(across);
+        return depth % WEIGHT_BLOCK == 0 && chunks <= MOST_CHUNKS && across % chunks == 0;
+    };
+    return model.head_dim == STREAM_HEAD && model.context <= MOST_CONTEXT && in_chunks(model.width) &&
+           in_chunks(model.feed_forward);
+}
+
+struct StepRing {
+    sm90::Barrier full[STEP_SLOTS], empty[STEP_SLOTS];
+};
+
+// Shared memory of a block during a token, in the place of what products stage. Sums and squares are there twice: a step
+// writes one copy while threads still read the other.
+struct TokenMemory {
+    static constexpr int WARPS = 8, SLICE = MOST_ACROSS / WARPS, SLICE_PAIRS = SLICE * WEIGHT_BLOCK / 2;
+    static constexpr int UNIT = 32;  // columns of a unit
+
+    Step steps[STEP_SLOTS];
+    float parts[2][WARPS][MOST_PAIRS * 2 * WEIGHT_BLOCK];
+    float squares[2][WARPS];
+    // A warp's slice of each chunk of the input: pairs of bf16, then their pairs of rests, in the order of fragments.
+    uint32_t x[MOST_CHUNKS][WARPS][2][SLICE_PAIRS];
+    float cosine[UNIT], sine[UNIT];  // of the pairs of columns of a head, at the token's position
+    alignas(16) float q[UNIT];
+    alignas(16) bf16 k[UNIT];
+    float outs[2][WARPS][UNIT];
+    float largest[2][WARPS], sums[2][WARPS];
+    const TaskContext* ctx;
+    uint32_t given_up;
+    uint64_t started_ns[WARPS], checked_ns[WARPS];  // of a long wait
+    // What the leader has counted: tasks, signals of one counter; the token's begin; clocks.
+    uint32_t tasks, signals, counter;
+    uint64_t began_ns, began, last, waited, spent[OPCODE_COUNT];
+};
+
+}  // namespace ofa

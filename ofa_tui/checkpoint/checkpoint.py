@@ -1,0 +1,309 @@
+"""A run's state as a safetensors file, and back: which run it is of, what it holds, whether it may go on here."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tokenizers as hf
+
+from ofa_tui import __version__
+from ofa_tui.checkpoint.names import EXP_AVG, EXP_AVG_SQ, cache_name, tensor_name
+from ofa_tui.checkpoint.tensors import HASH, Tensor, TensorFile, kind_of
+from ofa_tui.data.tokenizers import ByteTokenizer, FileTokenizer, Tokenizer
+from ofa_tui.engine.config import RunConfig, RunState, Sampling, ServingState, TrainState
+from ofa_tui.engine.layouts import from_bf16
+from ofa_tui.engine.telemetry import learning_rate
+from ofa_tui.errors import OfaError
+from ofa_tui.presets import ModelConfig, TrainConfig
+from ofa_tui.program.graph import matrix_shapes
+
+FORMAT = "ofa-tui 1"
+TOKENIZER = "tokenizer.json"
+FREE = ("steps", "sweep_every", "sweep_batches")
+"""Of a training's settings: they do not change a step, but for the learning rate."""
+PATTERN = "step-*.safetensors"
+STORAGE_NAMES = {"f4": "fp32", "bf16": "bf16"}
+
+
+def file_name(step: int) -> str:
+    return f"step-{step:08}.safetensors"
+
+
+# --- which run ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What must be equal for a run to go on from another's state. Texts are what a person reads in a refusal."""
+
+    preset: str
+    tokenizer: str
+    model: dict[str, Any]
+    train: dict[str, Any]
+    """All but FREE, which may change."""
+    train_text: str
+    held_out_text: str
+    seed: int
+    target: str
+
+    @staticmethod
+    def of(config: RunConfig, target: str, storage: str) -> Identity:
+        train = {name: value for name, value in dataclasses.asdict(config.train).items() if name not in FREE}
+        return Identity(
+            config.preset, describe_tokenizer(config.tokenizer), dataclasses.asdict(config.model), train,
+            describe_tokens(config.train_tokens), describe_tokens(config.valid_tokens), config.seed,
+            f"{target} ({STORAGE_NAMES[storage]})",
+        )
+
+    def check_preset(self, path: Path, ours: str) -> None:
+        """`check` of what is known before a text is read."""
+        self.check(path, dataclasses.replace(self, preset=ours))
+
+    def check(self, path: Path, ours: Identity) -> None:
+        """Raises OfaError with both sides of the first difference between this, of the file at `path`, and `ours`."""
+        for name, what, way_out in (
+            ("preset", "preset", f"use --preset {self.preset}"),
+            ("tokenizer", "tokenizer", "use the same --tokenizer and --data"),
+            ("train_text", "training text", "use the same --data"),
+            ("held_out_text", "held-out text", "use the same --data and --valid"),
+            ("seed", "seed", f"use --seed {self.seed}"),
+            ("model", "model", "use the version of ofa-tui that wrote it"),
+            ("train", "training", "use the version of ofa-tui that wrote it"),
+            ("target", "target", "use the same --backend, or take its weights alone with --init"),
+        ):
+            theirs, here = getattr(self, name), getattr(ours, name)
+            if theirs != here:
+                raise OfaError(f"{path} has the {what} {_brief(theirs, here)} and this run {_brief(here, theirs)}; "
+                               f"{way_out}")
+
+
+def _brief(one: Any, other: Any) -> str:
+    """`one`, or of two tables what differs."""
+    if not isinstance(one, dict):
+        return str(one)
+    return ", ".join(f"{name} {value}" for name, value in one.items() if other.get(name) != value)
+
+
+def describe_tokens(tokens: np.ndarray) -> str:
+    digest = hashlib.sha256(np.ascontiguousarray(tokens, np.int32).data).hexdigest()
+    return f"of {len(tokens):,} tokens (sha256 {digest[:16]})"
+
+
+def describe_tokenizer(tokenizer: Tokenizer) -> str:
+    digest = hashlib.sha256(_tokenizer_json(tokenizer)).hexdigest()
+    return f"{tokenizer.name} of {tokenizer.size:,} ids (sha256 {digest[:16]})"
+
+
+def _tokenizer_json(tokenizer: Tokenizer) -> bytes:
+    return tokenizer.to_json().encode() if isinstance(tokenizer, FileTokenizer) else b""
+
+
+# --- to a file ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Described:
+    """What every checkpoint of one run says beside the state."""
+
+    identity: Identity
+    train: TrainConfig
+    tokenizer: Tokenizer
+    settings: Mapping[str, object]
+    """Plain values: the options of the run."""
+
+
+def tensors_of(state: RunState, run: Described) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The arrays of a checkpoint, not copied, and its metadata."""
+    arrays: dict[str, np.ndarray] = {}
+    for prefix, group in (("", state.train.weights), (EXP_AVG, state.train.m), (EXP_AVG_SQ, state.train.v)):
+        for name, array in group.items():
+            arrays[prefix + tensor_name(name)] = array[0] if array.shape[0] == 1 else array
+    serving = state.serving
+    for which, caches in (("key", serving.keys), ("value", serving.values)):
+        for layer, cache in enumerate(caches.values()):
+            arrays[cache_name(layer, which)] = cache
+    arrays["serving.tokens"], arrays["serving.versions"] = serving.tokens, serving.versions
+    arrays["serving.prompt"] = serving.prompt
+    if vocabulary := _tokenizer_json(run.tokenizer):
+        arrays[TOKENIZER] = np.frombuffer(vocabulary, np.uint8)
+    position = {
+        "step": state.step,
+        "steps": run.train.steps,
+        "sweep_due": state.sweep_due,
+        "sequences_seen": state.step * run.train.batch,
+        "learning_rate": learning_rate(state.step, run.train),
+        "token": serving.token,
+        "story": serving.story,
+        "sampling": dataclasses.asdict(serving.sampling) | {"seed": serving.seed},
+    }
+    metadata = {
+        "format": FORMAT,
+        "written_by": f"ofa-tui {__version__}",
+        "run": json.dumps(dataclasses.asdict(run.identity)),
+        "state": json.dumps(position),
+        "settings": json.dumps(run.settings),
+    }
+    return {name: Tensor(kind_of(array), array) for name, array in arrays.items()}, metadata
+
+
+# --- from a file ----------------------------------------------------------------------------------------------------
+
+
+class Checkpoint:
+    """A checkpoint's file. What is asked of it is read then."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises OfaError for a file that is not a whole checkpoint."""
+        self.path = path
+        self._file = TensorFile(path)
+        found = self._file.metadata.get("format", "")
+        if found != FORMAT:
+            raise OfaError(f"{path} is not a checkpoint of this version of ofa-tui ({found or 'no format'} and not "
+                           f"{FORMAT}); --init takes weights from any safetensors file")
+        self._state = self._json("state")
+        self.settings: dict[str, Any] = self._json("settings")
+        try:
+            self.identity = Identity(**self._json("run"))
+            self.step, self.steps = int(self._state["step"]), int(self._state["steps"])
+            self.model = ModelConfig(**self.identity.model)
+            self.train = TrainConfig(**self.identity.train, steps=self.steps, sweep_every=0)
+        except (TypeError, KeyError, ValueError):
+            raise OfaError(f"{path} does not say which run it is of; take another checkpoint") from None
+
+    def _json(self, name: str) -> dict[str, Any]:
+        try:
+            value = json.loads(self._file.metadata.get(name, ""))
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            raise OfaError(f"{self.path} has no readable {name} in its header; take another checkpoint")
+        return value
+
+    def check(self) -> None:
+        """Raises OfaError where something is not as it was written."""
+        if HASH not in self._file.metadata:
+            raise OfaError(f"{self.path} is damaged: its header has lost its hash; take another checkpoint")
+        self._file.check()
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        if TOKENIZER not in self._file.entries:
+            return ByteTokenizer()
+        text = self._file.array(TOKENIZER).tobytes()
+        name = self.identity.tokenizer.rpartition(" of ")[0]
+        try:
+            return FileTokenizer(name, hf.Tokenizer.from_str(text.decode()))
+        except Exception as error:  # the library raises bare Exception
+            raise OfaError(f"{self.path} has a tokenizer that cannot be read ({type(error).__name__}); "
+                           "take another checkpoint") from None
+
+    def weights(self) -> dict[str, np.ndarray]:
+        """f4, by our names."""
+        return _parameters(self._file, self.model, "")
+
+    def state(self) -> RunState:
+        """Raises OfaError where something is missing or has another shape."""
+        file, position = self._file, self._state
+        train = TrainState(*(_parameters(file, self.model, prefix) for prefix in ("", EXP_AVG, EXP_AVG_SQ)))
+        layers = range(self.model.layers)
+        caches = [{f"layers.{layer}": file.array(cache_name(layer, which)) for layer in layers}
+                  for which in ("key", "value")]
+        tokens, versions = file.array("serving.tokens"), file.array("serving.versions")
+        try:
+            sampling = position["sampling"]
+            serving = ServingState(
+                token=int(position["token"]), story=int(position["story"]), tokens=tokens, versions=versions,
+                keys=caches[0], values=caches[1], prompt=file.array("serving.prompt"), seed=int(sampling["seed"]),
+                sampling=Sampling(sampling["temperature"], sampling["top_k"], sampling["top_p"]),
+            )
+            return RunState(self.step, bool(position["sweep_due"]), train, serving)
+        except (KeyError, TypeError, ValueError):
+            raise OfaError(f"{self.path} does not say where the run stood; take another checkpoint") from None
+
+
+def going_on(config: RunConfig, checkpoint: Checkpoint, target: str, storage: str, *, resample: bool) -> RunConfig:
+    """The run `config` from where the checkpoint left it. `resample`: with config's sampling, not the checkpoint's.
+
+    Its events are those that are still to come. Raises OfaError for another run's checkpoint, and for one at the end.
+    """
+    checkpoint.identity.check(checkpoint.path, Identity.of(config, target, storage))
+    if checkpoint.step >= config.train.steps:
+        raise OfaError(f"{checkpoint.path} has all {checkpoint.step} of {config.train.steps} steps done; train on with "
+                       "--steps, or measure it with ofa-tui eval")
+    state = checkpoint.state()
+    clocks = {"step": state.step, "token": state.serving.token, "tic": 0}
+    return dataclasses.replace(
+        config,
+        initial=state.train,
+        first_step=state.step,
+        sweep_due=state.sweep_due,
+        serving=state.serving,
+        first_token=state.serving.token,
+        first_story=state.serving.story,
+        sampling=config.sampling if resample else state.serving.sampling,
+        events=tuple(event for event in config.events if event.when >= clocks[event.clock]),
+    )
+
+
+def initial_weights(path: Path, model: ModelConfig) -> dict[str, np.ndarray]:
+    """f4 weights of any safetensors file with our tensor names, by our own. Raises OfaError for another model's."""
+    file = TensorFile(path)
+    file.check()
+    return _parameters(file, model, "")
+
+
+def _parameters(file: TensorFile, model: ModelConfig, prefix: str) -> dict[str, np.ndarray]:
+    parameters = {}
+    for name, shape in matrix_shapes(model).items():
+        tensor = prefix + tensor_name(name)
+        array = file.array(tensor)
+        wanted = shape[1:] if shape[0] == 1 else shape
+        if array.shape != wanted:
+            raise OfaError(f"{file.path} is of another model: {tensor} is {_shape(array.shape)} and should be "
+                           f"{_shape(wanted)}")
+        parameters[name] = _as_f4(file, tensor, array).reshape(shape)
+    return parameters
+
+
+def _as_f4(file: TensorFile, tensor: str, array: np.ndarray) -> np.ndarray:
+    kind = file.entries[tensor].kind
+    if kind == "BF16":
+        return from_bf16(array)
+    if kind not in ("F32", "F16", "F64"):
+        raise OfaError(f"{file.path} has {tensor} as {kind}, which weights cannot be; save it as F32 or BF16")
+    return array.astype(np.float32, copy=False)
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape)) or "one number"
+
+
+# --- finding one ----------------------------------------------------------------------------------------------------
+
+
+def find_checkpoint(path: Path) -> tuple[Checkpoint, list[str]]:
+    """The checkpoint at `path`, or the newest whole one of a folder (or of a record's folder), and a sentence for each
+    one that was passed over. Raises OfaError where there is none."""
+    if not path.is_dir():
+        checkpoint = Checkpoint(path)
+        checkpoint.check()
+        return checkpoint, []
+    folder = path / "checkpoints" if (path / "checkpoints").is_dir() else path
+    broken: list[str] = []
+    for candidate in sorted(folder.glob(PATTERN), reverse=True):
+        try:
+            checkpoint = Checkpoint(candidate)
+            checkpoint.check()
+            return checkpoint, broken
+        except OfaError as error:
+            broken.append(str(error))
+    reason = f"; {broken[0]}" if broken else ""
+    raise OfaError(f"the folder {folder} holds no checkpoint that can be used{reason}")
