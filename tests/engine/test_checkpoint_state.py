@@ -182,6 +182,24 @@ def test_copies_are_taken_while_paused_and_where_nobody_serves(kernel):
     alone.stop()
 
 
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("sms", "moves"), [((2, 0, 0), ((1, abi.SERVE),)), ((2, 1, 0), ((1, abi.SERVE), (2, abi.TRAIN)))]
+)
+def test_a_copy_is_taken_at_the_step_at_which_sms_move(kernel, sms, moves, target, place):
+    """An SM that is to serve waits in a step behind the hold, and will not be there before the copy is taken."""
+    events = tuple(Event("set_role", "step", 4, sm, (role,)) for sm, role in moves)
+    running = PLACES[place](kernel, config(steps=12, sms=sms, events=events, copies_state=True), target)
+    running.start()
+    give_up = time.monotonic() + 60
+    states = [running.capture(step, lambda: time.monotonic() < give_up) for step in (4, 8)]
+    snapshots = wait_for(running, lambda s: s.state == "finished")
+    running.stop()
+    assert [captured.state.step for captured in states] == [4, 8]
+    assert sum(len(snapshot.applied) for snapshot in snapshots) == len(moves)
+
+
 def test_a_sweep_that_a_stop_cut_off_is_made_by_the_next_run(kernel):
     """One between two steps, and the one after the last step."""
     run = config(steps=4, sweep_every=2, sweep_batches=60, valid_tokens=text_tokens(5000, 1))
