@@ -175,7 +175,7 @@ class Checkpoint:
             self.step, self.steps = int(self._state["step"]), int(self._state["steps"])
             self.model = ModelConfig(**self.identity.model)
             self.train = TrainConfig(**self.identity.train, steps=self.steps, sweep_every=0)
-        except (TypeError, KeyError, ValueError):
+        except (TypeError, KeyError, ValueError, OverflowError):
             raise OfaError(f"{path} does not say which run it is of; take another checkpoint") from None
 
     def _json(self, name: str) -> dict[str, Any]:
@@ -217,16 +217,27 @@ class Checkpoint:
         caches = [{f"layers.{layer}": file.array(cache_name(layer, which)) for layer in layers}
                   for which in ("key", "value")]
         tokens, versions = file.array("serving.tokens"), file.array("serving.versions")
+        prompt = file.array("serving.prompt")
+        if not self._can_be_served(tokens, versions, prompt):
+            raise OfaError(f"{self.path} has a served text that cannot be this model's; take another checkpoint")
         try:
             sampling = position["sampling"]
             serving = ServingState(
                 token=int(position["token"]), story=int(position["story"]), tokens=tokens, versions=versions,
-                keys=caches[0], values=caches[1], prompt=file.array("serving.prompt"), seed=int(sampling["seed"]),
+                keys=caches[0], values=caches[1], prompt=prompt, seed=int(sampling["seed"]),
                 sampling=Sampling(sampling["temperature"], sampling["top_k"], sampling["top_p"]),
             )
             return RunState(self.step, bool(position["sweep_due"]), train, serving)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise OfaError(f"{self.path} does not say where the run stood; take another checkpoint") from None
+
+    def _can_be_served(self, tokens: np.ndarray, versions: np.ndarray, prompt: np.ndarray) -> bool:
+        if tokens.ndim != 1 or prompt.ndim != 1 or versions.shape != tokens.shape:
+            return False
+        if max(len(tokens), len(prompt)) > self.model.context:
+            return False
+        ids = np.concatenate([tokens, prompt])
+        return not len(ids) or 0 <= int(ids.min()) <= int(ids.max()) < self.model.vocab
 
 
 def going_on(config: RunConfig, checkpoint: Checkpoint, target: str, storage: str, *, resample: bool) -> RunConfig:
@@ -270,6 +281,8 @@ def _parameters(file: TensorFile, model: ModelConfig, prefix: str) -> dict[str, 
             raise OfaError(f"{file.path} is of another model: {tensor} is {_shape(array.shape)} and should be "
                            f"{_shape(wanted)}")
         parameters[name] = _as_f4(file, tensor, array).reshape(shape)
+        if not np.isfinite(parameters[name]).all():
+            raise OfaError(f"{file.path} has numbers that are not finite in {tensor}; take another checkpoint")
     return parameters
 
 

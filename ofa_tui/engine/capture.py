@@ -20,6 +20,7 @@ from ofa_tui.engine.memory import RunMemory, buffer_array
 
 FAR_S, NEAR_S = 0.02, 0.001
 """Pauses between two looks at a step that is far away, and at one that comes next."""
+LOOKS = 2
 STEP, TOKEN = abi.COPIED_CLOCKS.index("step"), abi.COPIED_CLOCKS.index("token")
 
 
@@ -57,7 +58,7 @@ class Source(Protocol):
         ...
 
     def serving_sms(self) -> bool:
-        """Whether an SM serves, or is to."""
+        """Whether an SM serves at this moment. One that is to, but is not there yet, does not."""
         ...
 
 
@@ -117,10 +118,15 @@ class Copier:
 
     def _wait_for_serving(self, word: int) -> bool:
         """Whether serving stands still. Where no SM serves it does, since a token in flight is finished by those who
-        began it; an SM that is moved there finds the hold."""
+        began it, and an SM that comes finds the hold: also one that is to serve, but waits in a training step that is
+        itself held. Asked twice, so that an SM that began a token just before the hold has shown its role."""
+        absent = 0
         while self._source.running:
             self._source.look()
-            if self._source.held(TOKEN) == word or not self._source.serving_sms():
+            if self._source.held(TOKEN) == word:
+                return True
+            absent = 0 if self._source.serving_sms() else absent + 1
+            if absent == LOOKS:
                 return True
             time.sleep(NEAR_S / 2)
         return False

@@ -182,10 +182,9 @@ class ResidentEngine(ABC):
         self._write_control("hold", self._control["hold"])
 
     def serving_sms(self) -> bool:
-        """Whether an SM serves, or is to."""
-        n_sms = self._config.n_sms
-        wanted, telemetry = self.read_parts([Part("roles", 0, n_sms), Part("telemetry", 0, 1)])
-        return bool((wanted == abi.SERVE).any() or (telemetry["sms"]["role"][0, :n_sms] == abi.SERVE).any())
+        """Whether an SM serves at this moment. One that is to, but is not there yet, does not."""
+        (telemetry,) = self.read_parts([Part("telemetry", 0, 1)])
+        return bool((telemetry["sms"]["role"][0, : self._config.n_sms] == abi.SERVE).any())
 
     def held(self, clock: int) -> int:
         return self._reader.counter("held", clock)

@@ -12,7 +12,7 @@ import numpy as np
 from ofa_tui import abi
 from ofa_tui.data.tokenizers import ByteTokenizer
 from ofa_tui.doom import packer
-from ofa_tui.engine.config import DoomConfig, RunConfig
+from ofa_tui.engine.config import DoomConfig, RunConfig, TrainState
 from ofa_tui.engine.host import HostEngine
 from ofa_tui.engine.library import KernelLibrary
 from ofa_tui.engine.protocol import Snapshot
@@ -94,3 +94,16 @@ def finish(running: HostEngine) -> list[Snapshot]:
     snapshots.append(running.poll())
     assert snapshots[-1].state == "stopped", snapshots[-1].message
     return snapshots
+
+
+def same(one: TrainState, other: TrainState) -> bool:
+    """Weights and moments, to the last bit."""
+    return all(
+        np.array_equal(getattr(one, part)[name], getattr(other, part)[name])
+        for part in ("weights", "m", "v") for name in one.weights
+    )  # fmt: skip
+
+
+def sweeps(snapshots) -> dict[int, tuple[float, int, bool]]:
+    """Loss, tokens and whether all were measured, by step."""
+    return {sweep.step: (sweep.loss, sweep.tokens, sweep.complete) for s in snapshots for sweep in s.sweeps}

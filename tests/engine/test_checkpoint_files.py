@@ -26,7 +26,7 @@ from ofa_tui.checkpoint.checkpoint import (
 )
 from ofa_tui.checkpoint.names import tensor_name
 from ofa_tui.checkpoint.saver import Saver
-from ofa_tui.checkpoint.tensors import DTYPES, Tensor, TensorFile, scratch_name, write_tensors
+from ofa_tui.checkpoint.tensors import DTYPES, HASH, Tensor, TensorFile, scratch_name, write_tensors
 from ofa_tui.data.tokenizers import train_bpe
 from ofa_tui.engine.config import TrainState
 from ofa_tui.engine.layouts import to_bf16
@@ -140,6 +140,30 @@ def test_any_other_bytes_are_refused_or_hold_nothing_outside_themselves(tmp_path
 
 
 # --- a run's ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tensor", "change", "words"),
+    [
+        ("serving.tokens", lambda a: a + 1_000_000, "served text"),
+        ("serving.tokens", lambda a: -1 - a, "served text"),
+        ("serving.tokens", lambda a: a[:-1], "served text"),
+        ("serving.prompt", lambda a: np.zeros((2, 2), a.dtype), "served text"),
+        ("lm_head.weight", lambda a: a * np.float32("nan"), "not finite"),
+        ("lm_head.weight", lambda a: a / np.float32(0), "not finite"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+def test_a_whole_file_with_a_state_that_cannot_be_is_refused(checkpoint, tmp_path, tensor, change, words):
+    file = TensorFile(checkpoint)
+    arrays = {name: file.array(name) for name in file.entries}
+    arrays[tensor] = change(arrays[tensor])
+    path = tmp_path / file_name(1)
+    write_tensors(path, {name: Tensor(file.entries[name].kind, array) for name, array in arrays.items()},
+                  {key: text for key, text in file.metadata.items() if key != HASH})
+    found, _ = find_checkpoint(path)
+    with pytest.raises(OfaError, match=words):
+        found.state()
 
 
 @pytest.mark.parametrize("target", TARGETS)

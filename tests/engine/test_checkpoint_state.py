@@ -3,9 +3,8 @@
 import time
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from engine_runs import TARGETS, config, engine, finish, text_tokens, wait_for
+from engine_runs import TARGETS, config, engine, finish, same, start_slowly, sweeps, text_tokens, wait_for
 from fake_cuda import fake_cubin, fake_gpu
 
 from ofa_tui import abi
@@ -46,23 +45,6 @@ def going_on(run, state: RunState, **changes):
     serving = state.serving
     return replace(run, first_step=state.step, initial=state.train, sweep_due=state.sweep_due, serving=serving,
                    first_token=serving.token, first_story=serving.story, sampling=serving.sampling, **changes)
-
-
-def same(one: TrainState, other: TrainState) -> bool:
-    return all(
-        np.array_equal(getattr(one, part)[name], getattr(other, part)[name])
-        for part in ("weights", "m", "v") for name in one.weights
-    )  # fmt: skip
-
-
-def sweeps(snapshots) -> dict[int, tuple[float, int, bool]]:
-    return {sweep.step: (sweep.loss, sweep.tokens, sweep.complete) for s in snapshots for sweep in s.sweeps}
-
-
-@pytest.fixture(scope="module", params=TARGETS)
-def whole(kernel, request):
-    running = engine(kernel, config(steps=9, train_tokens=text_tokens(200)), request.param)
-    return running, sweeps(finish(running)), request.param
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -180,6 +162,24 @@ def test_copies_are_taken_while_paused_and_where_nobody_serves(kernel):
     assert alone.capture(2).state.serving.token == 0
     assert alone.capture(FOREVER, wanted=lambda: False) is None
     alone.stop()
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("sms", "moves"), [((2, 0, 0), ((1, abi.SERVE),)), ((2, 1, 0), ((1, abi.SERVE), (2, abi.TRAIN)))]
+)
+def test_a_copy_is_taken_at_the_step_at_which_sms_move(kernel, sms, moves, target, place):
+    """An SM that is to serve waits in a step behind the hold, and will not be there before the copy is taken."""
+    events = tuple(Event("set_role", "step", 4, sm, (role,)) for sm, role in moves)
+    running = PLACES[place](kernel, config(steps=12, sms=sms, events=events, copies_state=True), target)
+    start_slowly(running)
+    give_up = time.monotonic() + 60
+    captured = running.capture(4, lambda: time.monotonic() < give_up)
+    snapshots = wait_for(running, lambda s: s.state == "finished")
+    running.stop()
+    assert captured is not None and captured.state.step == 4
+    assert sum(len(snapshot.applied) for snapshot in snapshots) == len(moves)
 
 
 def test_a_sweep_that_a_stop_cut_off_is_made_by_the_next_run(kernel):

@@ -2,35 +2,16 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from engine_runs import TARGETS, a_game, config, engine, finish, text_tokens, wait_for
+from engine_runs import TARGETS, a_game, config, engine, finish, same, sweeps, text_tokens, wait_for
 
 from ofa_tui import abi
-from ofa_tui.engine.config import Sampling, TrainState
+from ofa_tui.engine.config import Sampling
 from ofa_tui.engine.protocol import Event
 from ofa_tui.errors import OfaError
 
 FOREVER = 100_000
 PAST = 2**32
-
-
-def same(one: TrainState, other: TrainState) -> bool:
-    return all(
-        np.array_equal(getattr(one, part)[name], getattr(other, part)[name])
-        for part in ("weights", "m", "v") for name in one.weights
-    )  # fmt: skip
-
-
-def sweeps(snapshots) -> dict[int, tuple[float, int, bool]]:
-    return {sweep.step: (sweep.loss, sweep.tokens, sweep.complete) for s in snapshots for sweep in s.sweeps}
-
-
-@pytest.fixture(scope="module", params=TARGETS)
-def whole(kernel, request):
-    """Nine steps, a little more than three epochs, with sweeps between them: engine, sweeps, target."""
-    running = engine(kernel, config(steps=9, train_tokens=text_tokens(200)), request.param)
-    return running, sweeps(finish(running)), request.param
 
 
 @pytest.mark.parametrize("stopped", [1, 4, 5, 8])
