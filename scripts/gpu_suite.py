@@ -389,7 +389,7 @@ def part_sm80(options: Options) -> Result:
     ms = float(np.median(np.diff(running.memory["step_end_ns"].astype(np.int64))) / 1e6)
     served = max((s.served_per_s for s in snapshots), default=0.0)
     running.close()
-    learns = len(losses) == SM80_STEPS and bool(np.isfinite(losses).all()) and losses[-1] < losses[0]
+    learns = len(losses) == SM80_STEPS and bool(np.isfinite(losses).all() and losses[-1] < losses[0])
     line = f"model-s: {ms:.2f} ms a step, {served:.0f} tokens/s, losses {losses[0]:.3f} to {losses[-1]:.3f}"
     return {"ok": small["ok"] and learns, "line": f"{small['line']}; {line}", "ms": ms, "losses": losses.tolist()}
 
