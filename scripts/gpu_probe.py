@@ -32,6 +32,7 @@ from gpu_rig import (
     gelu,
     grid,
     maps_of,
+    maps_of_state,
     normal,
     poison,
     relative,
@@ -278,10 +279,12 @@ class DeviceRun:
         for index, view in enumerate(programs.views):
             buffer = programs.buffers[view.buffer]
             row = operands[index]
-            if buffer.dtype != "bf16" or buffer.layout != "rows":
+            is_state = buffer.name.endswith((".master", ".m", ".v"))
+            if (buffer.dtype != "bf16" and not is_state) or buffer.layout != "rows" or buffer.shape[1] % 32:
                 continue
             row["tensor_map"] = len(maps)
-            per_copy = [maps_of(kernel, int(row["base"]) + c * int(row["copy_bytes"]), *buffer.shape, int(row["pitch"]))
+            make = maps_of_state if is_state else maps_of
+            per_copy = [make(kernel, int(row["base"]) + c * int(row["copy_bytes"]), *buffer.shape, int(row["pitch"]))
                         for c in range(buffer.copies)]
             maps += [per_copy[copy][use] for use in range(USES) for copy in range(buffer.copies)]
         self.maps = to_device(np.concatenate(maps))

@@ -21,7 +21,8 @@ from ofa_tui.presets import ModelConfig, TrainConfig, preset
 from ofa_tui.program.ops import OPCODES, OPS
 
 SHARED_BYTES = 232_448
-USES = 5
+USES = 6
+FLOAT32, BFLOAT16 = 7, 9
 DEADLINE_S = 8.0
 
 Tile = tuple[int, int, int, int]
@@ -62,12 +63,13 @@ class Kernel:
         call(self.cuda.cuLaunchKernel, self.function, blocks, 1, 1, self.attribute(0), 1, 1, SHARED_BYTES,
              ctypes.c_void_p(stream.cuda_stream), arguments, None)
 
-    def tensor_map(self, address: int, dims: list[int], strides: list[int], box: list[int]) -> np.ndarray:
-        """bf16, 128-byte swizzle. `dims` inner first; `strides` in bytes of all but the innermost."""
+    def tensor_map(self, address: int, dims: list[int], strides: list[int], box: list[int],
+                   dtype: int = BFLOAT16) -> np.ndarray:
+        """128-byte swizzle. `dims` inner first; `strides` in bytes of all but the innermost."""
         out = (ctypes.c_uint64 * 32)()
         aligned = ctypes.addressof(out) + -ctypes.addressof(out) % 64
         n = len(dims)
-        call(self.cuda.cuTensorMapEncodeTiled, ctypes.c_void_p(aligned), 9, n, ctypes.c_void_p(address),
+        call(self.cuda.cuTensorMapEncodeTiled, ctypes.c_void_p(aligned), dtype, n, ctypes.c_void_p(address),
              (ctypes.c_uint64 * n)(*dims), (ctypes.c_uint64 * max(1, n - 1))(*strides), (ctypes.c_uint32 * n)(*box),
              (ctypes.c_uint32 * n)(*([1] * n)), 0, 3, 2, 0)
         return np.frombuffer(ctypes.string_at(aligned, 128), np.uint8)
@@ -82,7 +84,14 @@ def maps_of(kernel: Kernel, address: int, rows: int, cols: int, pitch: int) -> l
         kernel.tensor_map(address, *by_k, [64, 64, 2]),
         kernel.tensor_map(address, *by_k, [64, 64, 4]),
         kernel.tensor_map(address, [cols, rows], [2 * pitch], [64, 64]),
+        np.zeros(128, np.uint8),
     ]
+
+
+def maps_of_state(kernel: Kernel, address: int, rows: int, cols: int, pitch: int) -> list[np.ndarray]:
+    """The same of an f4 matrix, which has one use."""
+    return [np.zeros(128, np.uint8)] * (USES - 1) + [
+        kernel.tensor_map(address, [cols, rows], [4 * pitch], [32, 64], FLOAT32)]
 
 
 def to_device(array: np.ndarray) -> torch.Tensor:
@@ -159,6 +168,9 @@ class Rig:
             if tensor.dtype == torch.bfloat16 and tensor.stride(0) % 8 == 0 and tensor.shape[1] % 8 == 0:
                 row["tensor_map"] = len(maps)
                 maps += maps_of(self.kernel, tensor.data_ptr(), *tensor.shape, tensor.stride(0))
+            elif op == "matmul_dw_adamw":
+                row["tensor_map"] = len(maps)
+                maps += maps_of_state(self.kernel, tensor.data_ptr(), *tensor.shape, tensor.stride(0))
         launch = self.launch
         launch["operands"] = self.put(table)
         launch["tensor_maps"] = self.put(np.concatenate(maps) if maps else np.zeros(128, np.uint8))

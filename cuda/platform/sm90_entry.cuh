@@ -6,6 +6,7 @@
 #include "tile/product.cuh"
 #include "tile/staging.cuh"
 #include "tile/token.cuh"
+#include "tile/update.cuh"
 
 namespace ofa {
 
@@ -35,9 +36,9 @@ OFA_INLINE bool claims_early(const Slot& slot) {
     return slot.kind == SLOT_TOKEN || (slot.kind == SLOT_BODY && claims_early(slot.task.opcode));
 }
 
-// Whether consumers use the stages of the ring for something else before the task ends.
-OFA_INLINE bool has_body(const Slot& slot) {
-    return slot.kind == SLOT_BODY || slot.task.opcode == OPCODE_MATMUL_DW_ADAMW;
+// Whether the consumers call something for a slot: a body or a token; what a weight's update needs, before its product.
+OFA_INLINE bool has_call(const Slot& slot) {
+    return slot.kind != SLOT_PRODUCT || slot.task.opcode == OPCODE_MATMUL_DW_ADAMW;
 }
 
 // A lane of every warp but the consumers' first: who is done with a slot says so.
@@ -59,8 +60,9 @@ OFA_INLINE void load_tasks(Pipeline& pipeline) {
         const Slot& slot = next_slot(pipeline, slots);
         if (slot.kind == SLOT_LEAVE) return;
         if (slot.kind == SLOT_PRODUCT) load_product(pipeline, slot, stages);
+        if (slot.kind == SLOT_PRODUCT && slot.task.opcode == OPCODE_MATMUL_DW_ADAMW) load_state(pipeline, slot, stages);
         if (slot.kind == SLOT_TOKEN) load_steps(pipeline, steps, stages);
-        if (has_body(slot)) {
+        if (slot.kind == SLOT_BODY) {
             wait_for_slot(&pipeline.body_ended, bodies.parity());
             bodies.advance();
         }
@@ -68,10 +70,9 @@ OFA_INLINE void load_tasks(Pipeline& pipeline) {
     }
 }
 
-// Chunks that a storer sends of a task's outputs.
-OFA_INLINE int staged_chunks(uint32_t opcode) {
-    return opcode == OPCODE_MATMUL_GELU ? 2 * CHUNKS
-           : opcode == OPCODE_MATMUL_RESIDUAL || opcode == OPCODE_MATMUL_DW_ADAMW ? 0 : CHUNKS;
+// Whether storers send outputs of a product.
+OFA_INLINE bool has_stores(const Slot& slot) {
+    return slot.kind == SLOT_PRODUCT && slot.task.opcode != OPCODE_MATMUL_RESIDUAL;
 }
 
 // Who has done a part of the task, and made it visible, says so; the last one signals for the task.
@@ -95,7 +96,7 @@ OFA_INLINE uint32_t fill_slot(Pipeline& pipeline, Slot& slot) {
         slot.task = *turn.ctx.task;
         if (is_product(slot.task.opcode)) slot.kind = SLOT_PRODUCT;
         if (is_token(turn.ctx)) slot.kind = SLOT_TOKEN;
-        if (slot.kind == SLOT_PRODUCT && staged_chunks(slot.task.opcode) > 0) slot.parts += CONSUMERS;
+        if (has_stores(slot)) slot.parts += CONSUMERS;
     }
     turn.ahead = slot.kind == SLOT_PRODUCT || claims_early(slot);
     return slot.kind;
@@ -128,27 +129,27 @@ OFA_INLINE void claim_tasks(Pipeline& pipeline, const Launch& launch) {
     }
 }
 
+OFA_INLINE void store_outputs(Pipeline& pipeline, const Slot& slot, int consumer, Position<BUFFERS>& buffers) {
+    const Task& task = slot.task;
+    const int outputs = task.opcode == OPCODE_MATMUL_GELU ? 2 : 1;
+    const int first = task.opcode == OPCODE_MATMUL_DX_GELU ? 3 : 2;  // operand
+    for (int chunk = 0; chunk < CHUNKS; ++chunk)
+        for (int output = 0; output < outputs; ++output)
+            send_chunk(pipeline, slot, consumer, first + output, task.tile[2] + chunk * CHUNK_COLUMNS, buffers);
+}
+
 OFA_INLINE void store_tasks(Pipeline& pipeline, int consumer) {
     Position<SLOTS> slots;
     Position<BUFFERS> buffers;
+    Position<STAGES> updates;
     for (;; slots.advance()) {
         Slot& slot = next_slot(pipeline, slots);
         if (slot.kind == SLOT_LEAVE) return;
-        const Task& task = slot.task;
-        const int chunks = slot.kind == SLOT_PRODUCT ? staged_chunks(task.opcode) : 0;
-        const int outputs = task.opcode == OPCODE_MATMUL_GELU ? 2 : 1;
-        const int first = task.opcode == OPCODE_MATMUL_DX_GELU ? 3 : 2;  // operand
-        for (int chunk = 0; chunk < chunks; ++chunk, buffers.advance()) {
-            const uint32_t buffer = buffers.stage();
-            wait_for(&pipeline.staged[consumer][buffer], buffers.parity());
-            const int column = task.tile[2] + chunk / outputs * CHUNK_COLUMNS;
-            sm90::store_2d(tensor_map(slot.ctx, task, first + chunk % outputs, MAP_OUT), column,
-                           task.tile[0] + 64 * consumer, pipeline.staging[consumer][buffer]);
-            sm90::commit_stores();
-            sm90::wait_until_read<0>();
-            sm90::arrive(&pipeline.stored[consumer][buffer]);
-        }
-        if (chunks > 0) {
+        if (has_stores(slot)) {
+            if (slot.task.opcode == OPCODE_MATMUL_DW_ADAMW)
+                store_state(pipeline, slot, consumer, updates, buffers);
+            else
+                store_outputs(pipeline, slot, consumer, buffers);
             sm90::wait_until_stored();
             sm90::fence_proxy_global();
             finish_part(slot);
@@ -173,7 +174,7 @@ OFA_INLINE void sum_products(Pipeline& pipeline, const Slot& slot, Position<STAG
 }
 
 OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STAGES>& stages,
-                              Position<BUFFERS>& buffers) {
+                              Position<STAGES>& updates, Position<BUFFERS>& buffers) {
     float sums[128];  // set here, not by the first product: else they would count as alive across the call of a body
 #pragma unroll
     for (float& sum : sums) sum = 0.0f;
@@ -183,8 +184,7 @@ OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STA
     const ConsumerPlace place(task, consumer, thread % WARPGROUP / 32, thread % 32);
     switch (task.opcode) {
     case OPCODE_MATMUL_DW_ADAMW:
-        pipeline.block.sync();  // both have read the stages, where the gradient comes to lie
-        store_near(pipeline, consumer, place, sums);
+        update_tile(pipeline, slot, consumer, place, stages, updates, buffers, sums);
         break;
     case OPCODE_MATMUL_DX_GELU:
         store_through_gelu(pipeline, slot.ctx, task, consumer, place, buffers, sums);
@@ -216,7 +216,7 @@ OFA_INLINE void finish(Pipeline& pipeline) {
     const Position<SLOTS> slots{places.slots};
     Slot& slot = pipeline.slots[slots.stage()];
     if (pipeline.block.leader()) {
-        if (has_body(slot)) sm90::arrive(&pipeline.body_ended);
+        if (slot.kind == SLOT_BODY) sm90::arrive(&pipeline.body_ended);
         if (slot.kind == SLOT_PRODUCT) {
             finish_part(slot);
             pipeline.timer.stop(slot.ctx);
@@ -253,9 +253,11 @@ OFA_INLINE Slot& current_slot(Pipeline& pipeline) {
 OFA_INLINE void consume_product(Pipeline& pipeline, const Slot& slot) {
     Position<STAGES> stages{places_of_warp(pipeline).stages};
     Position<BUFFERS> buffers{places_of_warp(pipeline).buffers};
-    multiply_task(pipeline, slot, stages, buffers);
+    Position<STAGES> updates{places_of_warp(pipeline).updates};
+    multiply_task(pipeline, slot, stages, updates, buffers);
     places_of_warp(pipeline).stages = stages.count;
     places_of_warp(pipeline).buffers = buffers.count;
+    places_of_warp(pipeline).updates = updates.count;
 }
 
 OFA_INLINE void consume_tasks(Pipeline& pipeline) {
@@ -264,12 +266,12 @@ OFA_INLINE void consume_tasks(Pipeline& pipeline) {
         const Slot& next = next_slot(pipeline, Position<SLOTS>{places_of_warp(pipeline).slots});
         if (next.kind == SLOT_LEAVE) return;
         if (block.leader()) begin(pipeline, next);
-        if (next.kind == SLOT_PRODUCT) consume_product(pipeline, next);
-        // One place that calls, for bodies and for the second halves of products: with two of them ptxas spills.
-        if (has_body(current_slot(pipeline)) || current_slot(pipeline).kind == SLOT_TOKEN) {
-            run_slot(pipeline, current_slot(pipeline));
-            sm90::fence_proxy_shared();  // the copy engine writes next where the body has been
+        // One place that calls: with two of them ptxas spills.
+        if (has_call(next)) {
+            run_slot(pipeline, next);
+            sm90::fence_proxy_shared();  // the copy engine writes next where a body has been
         }
+        if (current_slot(pipeline).kind == SLOT_PRODUCT) consume_product(pipeline, current_slot(pipeline));
         block.sync();
         finish(pipeline);
     }

@@ -25,6 +25,9 @@ OFA_INLINE void barriers_are_open() { asm volatile("fence.mbarrier_init.release.
 OFA_INLINE void arrive(Barrier* barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
+OFA_INLINE void arrive(Barrier* barrier, uint32_t times) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(times) : "memory");
+}
 OFA_INLINE void arrive_expecting(Barrier* barrier, uint32_t bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                  : "memory");

@@ -1,10 +1,9 @@
 // Tiles of sums on Hopper on their way to memory. A bf16 output leaves through the copy engine, 64 columns at a time: the
-// consumers stage a chunk, a storer warp sends it. A weight's gradient stays in near memory.
+// consumers stage a chunk, a storer warp sends it.
 #pragma once
 
 #include "tile/epilogue.cuh"
-#include "tile/pipeline.cuh"
-#include "tile/update.cuh"
+#include "tile/product.cuh"
 
 namespace ofa {
 
@@ -18,25 +17,53 @@ struct ConsumerPlace : TilePlace {
         : TilePlace(task.tile[0] + 64 * consumer + 16 * warp, task.tile[2], lane), warp(warp) {}
 };
 
-// Stages 64 columns, of which `value(i)` is the thread's i-th of 32. The swizzle is that of the tensor map.
-template <class Value>
-OFA_INLINE void stage_chunk(Pipeline& pipeline, int consumer, const ConsumerPlace& place, Position<BUFFERS>& at, Value value) {
-    const uint32_t buffer = at.stage();
-    wait_for(&pipeline.stored[consumer][buffer], at.parity() ^ 1);
+// A chunk is staged in three steps: its buffer is free; pairs of 16 columns are written, of which `word(i)` is the thread's
+// i-th pair of neighbours; it is complete. The swizzle is that of the tensor map.
+OFA_INLINE void begin_chunk(Pipeline& pipeline, int consumer, const Position<BUFFERS>& at) {
+    wait_for(&pipeline.stored[consumer][at.stage()], at.parity() ^ 1);
+}
+
+template <int PAIRS, class Word>
+OFA_INLINE void stage_pairs(Pipeline& pipeline, int consumer, const ConsumerPlace& place, const Position<BUFFERS>& at,
+                            int first, Word word) {
     const int row = 16 * place.warp + place.lane % 16, half = place.lane / 16;
-    const uint32_t line = sm90::shared_address(pipeline.staging[consumer][buffer]) + row * 128;
+    const uint32_t line = sm90::shared_address(pipeline.staging[consumer][at.stage()]) + row * 128;
 #pragma unroll
-    for (int pair = 0; pair < 4; ++pair) {
-        const int i = 8 * pair;
+    for (int pair = 0; pair < PAIRS; ++pair) {
+        const int i = 4 * pair;
         asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                         line + ((2 * pair + half) ^ (row % 8)) * 16),
-                     "r"(pack(value(i), value(i + 1))), "r"(pack(value(i + 2), value(i + 3))),
-                     "r"(pack(value(i + 4), value(i + 5))), "r"(pack(value(i + 6), value(i + 7)))
+                         line + ((2 * (first + pair) + half) ^ (row % 8)) * 16),
+                     "r"(word(i)), "r"(word(i + 1)), "r"(word(i + 2)), "r"(word(i + 3))
                      : "memory");
     }
+}
+
+OFA_INLINE void end_chunk(Pipeline& pipeline, int consumer, const ConsumerPlace& place, Position<BUFFERS>& at) {
     sm90::fence_proxy_shared();
     __syncwarp();
-    if (place.lane == 0) sm90::arrive(&pipeline.staged[consumer][buffer]);
+    if (place.lane == 0) sm90::arrive(&pipeline.staged[consumer][at.stage()]);
+    at.advance();
+}
+
+// Stages 64 columns, of which `value(i)` is the thread's i-th of 32.
+template <class Value>
+OFA_INLINE void stage_chunk(Pipeline& pipeline, int consumer, const ConsumerPlace& place, Position<BUFFERS>& at, Value value) {
+    begin_chunk(pipeline, consumer, at);
+    stage_pairs<CHUNK_COLUMNS / 16>(pipeline, consumer, place, at, 0,
+                                    [&](int i) { return pack(value(2 * i), value(2 * i + 1)); });
+    end_chunk(pipeline, consumer, place, at);
+}
+
+// By a storer: a staged chunk, to the place of its columns in an output.
+OFA_INLINE void send_chunk(Pipeline& pipeline, const Slot& slot, int consumer, int operand, int column,
+                           Position<BUFFERS>& at) {
+    const uint32_t buffer = at.stage();
+    wait_for(&pipeline.staged[consumer][buffer], at.parity());
+    sm90::store_2d(tensor_map(slot.ctx, slot.task, operand, MAP_OUT), column, slot.task.tile[0] + 64 * consumer,
+                   pipeline.staging[consumer][buffer]);
+    sm90::commit_stores();
+    sm90::wait_until_read<0>();
+    sm90::arrive(&pipeline.stored[consumer][buffer]);
     at.advance();
 }
 
@@ -96,17 +123,6 @@ OFA_INLINE void store_statistics(const TaskContext& ctx, const Task& task, const
         const int row = place.row + 8 * half;
         if (place.lane % 4 == 0 && row < int(o.rows)) store_statistics(statistics, o, task, row, both);
     }
-}
-
-// The sums as a tile of f4 in near memory, where tile/update.cuh finds them.
-OFA_INLINE void store_near(Pipeline& pipeline, int consumer, const ConsumerPlace& place, const float (&sums)[128]) {
-    const int row = 64 * consumer + 16 * place.warp + place.lane / 4, column = 2 * (place.lane % 4);
-#pragma unroll
-    for (int j = 0; j < TILE_COLUMNS / 8; ++j)
-#pragma unroll
-        for (int half = 0; half < 2; ++half)
-            *reinterpret_cast<float2*>(gradient_at(pipeline.a[0], row + 8 * half, 8 * j + column)) =
-                make_float2(sums[4 * j + 2 * half], sums[4 * j + 2 * half + 1]);
 }
 
 }  // namespace ofa

@@ -1,78 +1,199 @@
-// The second half of a weight gradient's task: the tile is updated by its gradient, which lies in near memory. AdamW on
-// master, m and v, then the next version in both orders. Rows are read and written whole, four at a time by a warp.
+// The second half of a weight gradient's task on Hopper: AdamW on the tile's master, m and v, then the next version in both
+// orders. The gradient stays in the consumers' registers. Behind the factors the loader brings the state, 32 columns of
+// master, m and v a stage; the consumers update it in place, and the storers send it back.
 #pragma once
 
 #include "tile/adamw.cuh"
-#include "tile/shape.cuh"
+#include "tile/product.cuh"
+#include "tile/staging.cuh"
 
 namespace ofa {
 
-// Near memory: the gradient f4 [128, 256], then the next version bf16 [128, 256]. The 16-byte pieces of a line are exchanged
-// by the number of the line modulo 8, so that neither lines nor columns of lines meet in the same banks.
-constexpr int GRADIENT_BYTES = TILE_ROWS * TILE_COLUMNS * 4;
+constexpr int STATES = 3, STATE_COLUMNS = 32, STATE_BYTES = 64 * STATE_COLUMNS * 4;
+constexpr int FIRST_STATE = 2, NEXT_VERSION = 5, STREAMED_VERSION = 6;  // operands
+static_assert(STATES * CONSUMERS * STATE_BYTES == A_BYTES + B_BYTES);
 
-OFA_INLINE uint8_t* gradient_at(uint8_t* near, int row, int column) {
-    return near + row * (TILE_COLUMNS * 4) + (((column / 4) ^ (row % 8)) * 16) + column % 4 * 4;
-}
-OFA_INLINE uint8_t* version_at(uint8_t* near, int row, int column) {
-    return near + GRADIENT_BYTES + row * (TILE_COLUMNS * 2) + (((column / 8) ^ (row % 8)) * 16) + column % 8 * 2;
-}
-
-// Operand i from the task's tile on.
-template <class T>
-OFA_INLINE Matrix<T> tile_operand(const TaskContext& ctx, int i) {
-    const Matrix<T> all = ctx.operand<T>(i);
-    return {all.row(ctx.row0()) + ctx.col0(), all.pitch, ctx.rows(), ctx.cols()};
+// Where a stage has a consumer's 64 rows of master, m or v (0, 1, 2).
+OFA_INLINE uint8_t* state_at(Pipeline& pipeline, uint32_t stage, int state, int consumer) {
+    uint8_t* const first = state == 0 ? pipeline.a[stage] : pipeline.b[stage] + (state - 1) * CONSUMERS * STATE_BYTES;
+    return first + consumer * STATE_BYTES;
 }
 
-OFA_NOINLINE void update_weight(Block& block, const TaskContext& ctx) {
-    constexpr int BATCH = 4, WARPS = BLOCK_THREADS / 32;
-    block.sync();  // the gradient is there
-    AdamW adamw = adamw_of_step(block, ctx);
-    if ((ctx.task->flags & ADAMW_DECAY) == 0) adamw.decay = 0.0f;
-    uint8_t* const near = block.near<uint8_t>();
-    const Matrix<float> master = tile_operand<float>(ctx, 2), m = tile_operand<float>(ctx, 3);
-    const Matrix<float> v = tile_operand<float>(ctx, 4);
-    const Matrix<bf16> w = tile_operand<bf16>(ctx, 5);
-    const int lane = block.thread() % 32, warp = block.thread() / 32;
-    const int rows = int(ctx.rows()), columns = int(ctx.cols());
-    for (int first = BATCH * warp; first < rows; first += BATCH * WARPS)
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const int column = TILE_COLUMNS / 2 * half + 4 * lane;
-            if (column >= columns) continue;
-            float4 p[BATCH], a[BATCH], b[BATCH];
-#pragma unroll
-            for (int i = 0; i < BATCH; ++i) {
-                if (first + i >= rows) continue;
-                p[i] = *reinterpret_cast<const float4*>(master.row(first + i) + column);
-                a[i] = *reinterpret_cast<const float4*>(m.row(first + i) + column);
-                b[i] = *reinterpret_cast<const float4*>(v.row(first + i) + column);
-            }
-#pragma unroll
-            for (int i = 0; i < BATCH; ++i) {
-                const int row = first + i;
-                if (row >= rows) continue;
-                const float4 gradient = *reinterpret_cast<const float4*>(gradient_at(near, row, column));
-                const float4 next = fast_update(adamw, gradient, p[i], a[i], b[i]);
-                const uint2 words = make_uint2(pack(next.x, next.y), pack(next.z, next.w));
-                *reinterpret_cast<float4*>(master.row(row) + column) = next;
-                *reinterpret_cast<float4*>(m.row(row) + column) = a[i];
-                *reinterpret_cast<float4*>(v.row(row) + column) = b[i];
-                *reinterpret_cast<uint2*>(w.row(row) + column) = words;
-                *reinterpret_cast<uint2*>(version_at(near, row, column)) = words;
-            }
+OFA_INLINE int state_stages(const Task& task) { return (task.tile[3] + STATE_COLUMNS - 1) / STATE_COLUMNS; }
+
+// By the loader.
+OFA_INLINE void load_state(Pipeline& pipeline, const Slot& slot, Position<STAGES>& at) {
+    const Task& task = slot.task;
+    const int stages = state_stages(task);
+    for (int i = 0; i < stages; ++i, at.advance()) {
+        const uint32_t stage = at.stage();
+        wait_for(&pipeline.empty[stage], at.parity() ^ 1);
+        if (i + 1 == stages) sm90::arrive(&pipeline.claim_next);
+        sm90::Barrier* const full = &pipeline.full[stage];
+        sm90::arrive_expecting(full, A_BYTES + B_BYTES);
+        for (int state = 0; state < STATES; ++state) {
+            const sm90::TensorMap* const map = tensor_map(slot.ctx, task, FIRST_STATE + state, MAP_STATE);
+            for (int consumer = 0; consumer < CONSUMERS; ++consumer)
+                sm90::load_2d(state_at(pipeline, stage, state, consumer), map, task.tile[2] + i * STATE_COLUMNS,
+                              task.tile[0] + 64 * consumer, full);
         }
-    block.sync();
-    const Matrix<bf16> stream = ctx.operand<bf16>(6);
-    const int across = columns / 16, blocks = rows / 16 * across;
-    for (int tile = warp; tile < blocks; tile += WARPS) {
-        const int row = tile / across * 16 + lane / 4, column = tile % across * 16 + lane % 4 * 2;
-        const auto word = [&](int r, int c) { return *reinterpret_cast<const uint32_t*>(version_at(near, r, c)); };
-        const int64_t place = (ctx.row0() / 16 + tile / across) * (stream.cols / 16) + ctx.col0() / 16 +
-                              tile % across;
-        store_words(stream.data + place * 256 + lane * 8,
-                    make_uint4(word(row, column), word(row + 8, column), word(row, column + 8), word(row + 8, column + 8)));
+    }
+}
+
+// By a storer. A stage is given back when the copy engine has read it.
+OFA_INLINE void store_state(Pipeline& pipeline, const Slot& slot, int consumer, Position<STAGES>& updates,
+                            Position<BUFFERS>& buffers) {
+    const Task& task = slot.task;
+    const int stages = state_stages(task);
+    for (int i = 0; i < stages; ++i, updates.advance()) {
+        wait_for(&pipeline.updated[consumer][updates.stage()], updates.parity());
+        const uint32_t stage = (pipeline.first_state[consumer] + i) % STAGES;
+        for (int state = 0; state < STATES; ++state)
+            sm90::store_2d(tensor_map(slot.ctx, task, FIRST_STATE + state, MAP_STATE), task.tile[2] + i * STATE_COLUMNS,
+                           task.tile[0] + 64 * consumer, state_at(pipeline, stage, state, consumer));
+        sm90::commit_stores();
+        sm90::wait_until_read<0>();
+        sm90::arrive(&pipeline.empty[stage], CONSUMER_WARPS / CONSUMERS);
+        const bool whole_chunk = i % 2 == 1 || i + 1 == stages;
+        if (whole_chunk)
+            send_chunk(pipeline, slot, consumer, NEXT_VERSION, task.tile[2] + i / 2 * CHUNK_COLUMNS, buffers);
+    }
+}
+
+// Where a thread finds its two columns of a line of state, which the copy engine has exchanged in pieces of 16 bytes by the
+// line's number modulo 8. Of the four groups of 8 columns, odd lines begin with the third: so the lines that a half-warp
+// works on lie in different banks.
+struct StatePlace {
+    uint32_t odd, offset;
+
+    OFA_INLINE explicit StatePlace(const ConsumerPlace& place) {
+        const int line = place.lane / 4, pair = place.lane % 4;
+        odd = line % 2;
+        offset = (16 * place.warp + line) * 128 + (((pair / 2) ^ line ^ (4 * odd)) * 16) + pair % 2 * 8;
+    }
+    // Of the thread's lines 0 and 1, 8 apart; its i-th group of columns. An address in shared memory.
+    OFA_INLINE uint32_t at(uint32_t state, int half, int i) const { return state + (offset ^ (i * 32)) + half * 1024; }
+    // What an even line has, or what an odd one has. Opaque: else all sums would be chosen from before the first is needed,
+    // and be twice in registers.
+    OFA_INLINE float choose(float of_even, float of_odd) const {
+        float chosen;
+        asm volatile("{ .reg .pred p; setp.ne.u32 p, %3, 0; selp.f32 %0, %2, %1, p; }"
+                     : "=f"(chosen) : "f"(of_even), "f"(of_odd), "r"(odd));
+        return chosen;
+    }
+};
+
+// Accesses are in the order of the program: the compiler would bring a whole stage into registers, and spill sums for it.
+OFA_INLINE float2 load_near(uint32_t from) {
+    float2 pair;
+    asm volatile("ld.volatile.shared.v2.f32 {%0, %1}, [%2];" : "=f"(pair.x), "=f"(pair.y) : "r"(from) : "memory");
+    return pair;
+}
+OFA_INLINE void store_near(uint32_t to, float2 pair) {
+    asm volatile("st.volatile.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(pair.x), "f"(pair.y) : "memory");
+}
+
+// A quarter of what a thread has of a stage: two groups of columns of a line.
+struct StateQuarter {
+    float2 p[2], m[2], v[2];
+};
+
+// A consumer's rows of master, m and v in a stage. Quarter q: groups q / 2 and q / 2 + 2 of line q % 2.
+struct StageState {
+    const StatePlace& place;
+    uint32_t master, m, v;  // addresses in shared memory
+
+    OFA_INLINE StageState(Pipeline& pipeline, uint32_t stage, int consumer, const StatePlace& place)
+        : place(place), master(sm90::shared_address(state_at(pipeline, stage, 0, consumer))),
+          m(sm90::shared_address(state_at(pipeline, stage, 1, consumer))),
+          v(sm90::shared_address(state_at(pipeline, stage, 2, consumer))) {}
+
+    OFA_INLINE StateQuarter load(int q) const {
+        StateQuarter quarter;
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            quarter.p[i] = load_near(place.at(master, q % 2, q / 2 + 2 * i));
+            quarter.m[i] = load_near(place.at(m, q % 2, q / 2 + 2 * i));
+            quarter.v[i] = load_near(place.at(v, q % 2, q / 2 + 2 * i));
+        }
+        return quarter;
+    }
+    OFA_INLINE void store(int q, const StateQuarter& quarter) const {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            store_near(place.at(master, q % 2, q / 2 + 2 * i), quarter.p[i]);
+            store_near(place.at(m, q % 2, q / 2 + 2 * i), quarter.m[i]);
+            store_near(place.at(v, q % 2, q / 2 + 2 * i), quarter.v[i]);
+        }
+    }
+};
+
+// The next version comes to be in `words`, in the order of the sums.
+OFA_INLINE void update_quarter(const AdamW& adamw, const StatePlace& place, int q, StateQuarter& state, const float* sums,
+                               uint32_t (&words)[STATE_COLUMNS / 4]) {
+    uint32_t next[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        const float* const even = sums + 4 * (q / 2 + 2 * i) + 2 * (q % 2);
+        const float* const odd = sums + 4 * (q / 2 + 2 * (1 - i)) + 2 * (q % 2);
+        float2& p = state.p[i];
+        p.x = fast_update(adamw, place.choose(even[0], odd[0]), p.x, state.m[i].x, state.v[i].x);
+        p.y = fast_update(adamw, place.choose(even[1], odd[1]), p.y, state.m[i].y, state.v[i].y);
+        next[i] = pack(p.x, p.y);
+    }
+    words[2 * (q / 2) + q % 2] = place.odd ? next[1] : next[0];
+    words[2 * (q / 2 + 2) + q % 2] = place.odd ? next[0] : next[1];
+}
+
+// A quarter at a time, of which the next is on its way.
+OFA_INLINE void update_stage(const AdamW& adamw, const StageState& stage, const float* sums,
+                             uint32_t (&words)[STATE_COLUMNS / 4]) {
+    StateQuarter next = stage.load(0);
+#pragma unroll
+    for (int q = 0; q < 4; ++q) {
+        StateQuarter now = next;
+        if (q < 3) next = stage.load(q + 1);
+        update_quarter(adamw, stage.place, q, now, sums, words);
+        stage.store(q, now);
+    }
+}
+
+// What a thread holds of a block of 16 x 16 is its 16 bytes of stream order. `first` is the stage's first column in the tile.
+OFA_INLINE void store_streamed(const TaskContext& ctx, const Task& task, const ConsumerPlace& place, int first,
+                               const uint32_t (&words)[STATE_COLUMNS / 4]) {
+    const Matrix<bf16> to = ctx.operand<bf16>(STREAMED_VERSION);
+    const int row = place.row - place.lane / 4, column = task.tile[2] + first;
+    bf16* const at = to.data + (int64_t(row / 16) * (to.cols / 16) + column / 16) * 256 + place.lane * 8;
+#pragma unroll
+    for (int i = 0; i < STATE_COLUMNS / 16; ++i)
+        if (row < task.tile[0] + task.tile[1] && first + 16 * i < task.tile[3])
+            store_words(at + 256 * i, make_uint4(words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]));
+}
+
+// By a consumer, after its sums.
+OFA_INLINE void update_tile(Pipeline& pipeline, const Slot& slot, int consumer, const ConsumerPlace& place,
+                            Position<STAGES>& stages, Position<STAGES>& updates, Position<BUFFERS>& buffers,
+                            const float (&sums)[128]) {
+    const Task& task = slot.task;
+    const StatePlace state(place);
+    AdamW adamw = pipeline.block.kept<AdamW>();
+    if ((task.flags & ADAMW_DECAY) == 0) adamw.decay = 0.0f;
+    if (place.lane == 0) pipeline.first_state[consumer] = stages.count;
+#pragma unroll
+    for (int i = 0; i < TILE_COLUMNS / STATE_COLUMNS; ++i) {
+        if (i * STATE_COLUMNS >= task.tile[3]) break;
+        uint32_t words[STATE_COLUMNS / 4];
+        wait_for(&pipeline.full[stages.stage()], stages.parity());
+        update_stage(adamw, StageState(pipeline, stages.stage(), consumer, state), sums + 16 * i, words);
+        sm90::fence_proxy_shared();
+        __syncwarp();
+        if (place.lane == 0) sm90::arrive(&pipeline.updated[consumer][updates.stage()]);
+        stages.advance();
+        updates.advance();
+        store_streamed(slot.ctx, task, place, i * STATE_COLUMNS, words);
+        if (i % 2 == 0) begin_chunk(pipeline, consumer, buffers);
+        stage_pairs<STATE_COLUMNS / 16>(pipeline, consumer, place, buffers, i % 2 * 2, [&](int j) { return words[j]; });
+        if (i % 2 == 1 || (i + 1) * STATE_COLUMNS >= task.tile[3]) end_chunk(pipeline, consumer, place, buffers);
     }
 }
 

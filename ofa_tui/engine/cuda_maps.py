@@ -16,9 +16,9 @@ from ofa_tui.program.ops import OPS
 from ofa_tui.program.types import ProgramSet
 
 MAP_BYTES = 128
-MAP_A, MAP_B, MAP_A_BY_K, MAP_B_BY_K, MAP_OUT = range(5)
-MAP_USES = 5
-TILE_ROWS, TILE_COLUMNS, TILE_DEPTH, CHUNK_COLUMNS = 128, 256, 64, 64
+MAP_A, MAP_B, MAP_A_BY_K, MAP_B_BY_K, MAP_OUT, MAP_STATE = range(6)
+MAP_USES = 6
+TILE_ROWS, TILE_COLUMNS, TILE_DEPTH, CHUNK_COLUMNS, STATE_COLUMNS = 128, 256, 64, 64, 32
 """Of a product's tile; the same numbers stand in cuda/tile/pipeline.cuh."""
 LINE = 64
 """bf16 values in the 128 bytes that the swizzle works on."""
@@ -31,11 +31,11 @@ USES: dict[str, dict[int, int]] = {
     "matmul_statistics": _FORWARD | {2: MAP_OUT},
     "matmul_dx": _BACKWARD | {2: MAP_OUT},
     "matmul_dx_gelu": _BACKWARD | {3: MAP_OUT},
-    "matmul_dw_adamw": {0: MAP_A_BY_K, 1: MAP_B_BY_K},
+    "matmul_dw_adamw": {0: MAP_A_BY_K, 1: MAP_B_BY_K, 2: MAP_STATE, 3: MAP_STATE, 4: MAP_STATE, 5: MAP_OUT},
 }
 """Of each product, which operand is moved how."""
 
-BFLOAT16, NO_INTERLEAVE, SWIZZLE_128B, PROMOTE_128B, ZEROS_OUTSIDE = 9, 0, 3, 2, 0
+FLOAT32, BFLOAT16, NO_INTERLEAVE, SWIZZLE_128B, PROMOTE_128B, ZEROS_OUTSIDE = 7, 9, 0, 3, 2, 0
 """Values of the driver's CUtensorMap enumerations."""
 
 
@@ -46,13 +46,16 @@ class MapShape:
     extents: tuple[int, ...]
     strides: tuple[int, ...]
     box: tuple[int, ...]
+    dtype: str = "bf16"
 
 
 def shape_of(use: int, rows: int, cols: int) -> MapShape:
-    """How a row-major bf16 matrix [rows, cols] is moved.
+    """How a row-major matrix [rows, cols] is moved: bf16, but for the state of AdamW, which is f4.
 
     By k: the rows are those of k, and a box has a line of 64 columns for each of them, group of columns by group.
     """
+    if use == MAP_STATE:
+        return MapShape((cols, rows), (4 * cols,), (STATE_COLUMNS, LINE), "f4")
     pitch = 2 * cols
     if use in (MAP_A_BY_K, MAP_B_BY_K):
         groups = (TILE_ROWS if use == MAP_A_BY_K else TILE_COLUMNS) // LINE
@@ -62,16 +65,17 @@ def shape_of(use: int, rows: int, cols: int) -> MapShape:
 
 
 def uses_of_views(programs: ProgramSet) -> dict[int, set[int]]:
-    """Of each view that products move, which uses they make of it. Empty where matrices are not bf16."""
+    """Of each view that products move, which uses they make of it. Empty where factors are not bf16."""
     found: dict[int, set[int]] = {}
     for program in programs.programs.values():
         for opcode in np.unique(program.tasks["opcode"]):
             slots = USES.get(OPS[opcode].name, {}) if opcode < len(OPS) else {}
             operands = program.tasks["operands"][program.tasks["opcode"] == opcode]
+            if not slots or programs.buffers[programs.views[operands[0, 0]].buffer].dtype != "bf16":
+                continue
             for slot, use in slots.items():
                 for view in np.unique(operands[:, slot]):
-                    if programs.buffers[programs.views[view].buffer].dtype == "bf16":
-                        found.setdefault(int(view), set()).add(use)
+                    found.setdefault(int(view), set()).add(use)
     return found
 
 
@@ -92,7 +96,8 @@ def encode(library: DriverLibrary, address: int, shape: MapShape) -> np.ndarray:
     shift = -raw.ctypes.data % 64  # the driver wants it aligned
     encoded = raw[shift : shift + MAP_BYTES]
     library.call(
-        "cuTensorMapEncodeTiled", ctypes.c_void_p(encoded.ctypes.data), ctypes.c_int(BFLOAT16), ctypes.c_uint32(rank),
+        "cuTensorMapEncodeTiled", ctypes.c_void_p(encoded.ctypes.data),
+        ctypes.c_int(FLOAT32 if shape.dtype == "f4" else BFLOAT16), ctypes.c_uint32(rank),
         ctypes.c_void_p(address), (ctypes.c_uint64 * rank)(*shape.extents),
         (ctypes.c_uint64 * (rank - 1))(*shape.strides), (ctypes.c_uint32 * rank)(*shape.box),
         (ctypes.c_uint32 * rank)(*[1] * rank), ctypes.c_int(NO_INTERLEAVE), ctypes.c_int(SWIZZLE_128B),

@@ -246,7 +246,8 @@ def _backward(model: ModelConfig, target: Target) -> Iterable[Node]:
     """The chain of activation gradients, with weight gradients filling the gaps.
 
     A weight gradient joins all row blocks, so the next link of the chain stands between it and its last input in the
-    queue, and the next weight gradient between it and its optimiser tasks: who claims one seldom has to wait.
+    queue, and the next weight gradient between it and its optimiser tasks: who claims one seldom has to wait. Three of a
+    layer stand behind its attention, whose few long tasks leave blocks idle until they have ended (docs/simulator.md).
     """
     pending = _Updates(target)
     yield Node("head.dx", "matmul_dx", _views("logits", "head", "norm.y.d"), "row_tiles", wave="head")
@@ -260,16 +261,17 @@ def _backward(model: ModelConfig, target: Target) -> Iterable[Node]:
         qkv, norm1, norm2 = f"{layer}.qkv", f"{layer}.norm1", f"{layer}.norm2"
         yield Node(f"{layer}.fc2.dx", "matmul_dx_gelu",
                    _views(dout, f"{layer}.fc2", f"{fc1}.y", f"{fc1}.y.d"), "row_tiles")
-        yield from pending.weight(f"{layer}.fc2", dy=dout, x=gelu)
+        weights = [*pending.weight(f"{layer}.fc2", dy=dout, x=gelu)]
         yield Node(f"{fc1}.dx", "matmul_dx", _views(f"{fc1}.y.d", fc1, f"{norm2}.y.d"), "row_tiles")
-        yield from pending.weight(fc1, dy=f"{fc1}.y.d", x=f"{norm2}.y")
+        weights += pending.weight(fc1, dy=f"{fc1}.y.d", x=f"{norm2}.y")
         yield _norm_backward(norm2, f"{layer}.mid", f"{norm2}.y.d", skip=dout, dx=f"{layer}.mid.d")
         pending.gain(norm2)
         yield Node(f"{layer}.proj.dx", "matmul_dx",
                    _views(f"{layer}.mid.d", f"{layer}.proj", f"{attention}.d"), "row_tiles")
-        yield from pending.weight(f"{layer}.proj", dy=f"{layer}.mid.d", x=attention)
+        weights += pending.weight(f"{layer}.proj", dy=f"{layer}.mid.d", x=attention)
         yield Node(f"{attention}.backward", "attention_backward",
                    _views(f"{qkv}.y", attention, f"{attention}.lse", f"{attention}.d", f"{qkv}.y.d"), "heads")
+        yield from weights
         yield Node(f"{qkv}.dx", "matmul_dx", _views(f"{qkv}.y.d", qkv, f"{norm1}.y.d"), "row_tiles")
         yield from pending.weight(qkv, dy=f"{qkv}.y.d", x=f"{norm1}.y")
         yield _norm_backward(norm1, f"{layer}.in", f"{norm1}.y.d", skip=f"{layer}.mid.d", dx=f"{layer}.in.d")

@@ -27,9 +27,10 @@ class PretendedDriver:
                                promotion, outside):
         if to.value % 64 or address.value % 16 or any(stride % 16 for stride in strides):
             return 1
-        assert dtype.value == 9 and swizzle.value == 3 and list(steps) == [1] * rank.value
-        assert box[0] * 2 <= 128 and all(extent <= 256 for extent in box)
-        words = [address.value, rank.value, *extents, *strides, *box]
+        size = {7: 4, 9: 2}[dtype.value]
+        assert swizzle.value == 3 and list(steps) == [1] * rank.value
+        assert box[0] * size <= 128 and all(extent <= 256 for extent in box)
+        words = [address.value, rank.value, *extents, *strides, *box, size]
         np.ctypeslib.as_array((ctypes.c_uint64 * 16).from_address(to.value))[: len(words)] = words
         return 0
 
@@ -56,9 +57,12 @@ def test_every_product_finds_the_maps_of_its_operands(memory):
                 for copy in range(operand["copies"]):
                     row = maps[operand["tensor_map"] + use * operand["copies"] + copy].view(np.uint64)
                     assert row[0] == operand["base"] + copy * operand["copy_bytes"] >= 0x7F0000000000
+                    assert row[7 if row[1] == 2 else 10] == (4 if use == cuda_maps.MAP_STATE else 2)
                     if use in (cuda_maps.MAP_A_BY_K, cuda_maps.MAP_B_BY_K):
                         assert row[1:7].tolist() == [3, 64, rows, -(-cols // 64), 2 * cols, 128]
                         assert row[7:10].tolist() == [64, 64, 2 if use == cuda_maps.MAP_A_BY_K else 4]
+                    elif use == cuda_maps.MAP_STATE:
+                        assert row[1:7].tolist() == [2, cols, rows, 4 * cols, 32, 64]
                     else:
                         boxes = {cuda_maps.MAP_A: 128, cuda_maps.MAP_B: 256, cuda_maps.MAP_OUT: 64}
                         assert row[1:7].tolist() == [2, cols, rows, 2 * cols, 64, boxes[use]]
@@ -70,6 +74,8 @@ def test_boxes_of_a_stage_are_what_the_loader_expects():
     for use, size in ((cuda_maps.MAP_A, 128), (cuda_maps.MAP_A_BY_K, 128), (cuda_maps.MAP_B, 256),
                       (cuda_maps.MAP_B_BY_K, 256)):
         assert np.prod(cuda_maps.shape_of(use, 4096, 768).box) == size * cuda_maps.TILE_DEPTH
+    state = 2 * 3 * 4 * np.prod(cuda_maps.shape_of(cuda_maps.MAP_STATE, 4096, 768).box)
+    assert state == 2 * (128 + 256) * cuda_maps.TILE_DEPTH
 
 
 def test_matrices_in_f4_have_no_maps():
