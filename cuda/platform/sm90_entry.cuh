@@ -158,8 +158,6 @@ OFA_INLINE void store_tasks(Pipeline& pipeline, int consumer) {
     }
 }
 
-OFA_INLINE int consumer_of(int thread) { return thread / WARPGROUP - 1; }
-
 OFA_INLINE void sum_products(Pipeline& pipeline, const Slot& slot, Position<STAGES>& stages, float (&sums)[128]) {
     const int thread = fresh_thread(), consumer = consumer_of(thread);
     const bool lane0 = thread % 32 == 0;
@@ -184,7 +182,7 @@ OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STA
     const ConsumerPlace place(task, consumer, thread % WARPGROUP / 32, thread % 32);
     switch (task.opcode) {
     case OPCODE_MATMUL_DW_ADAMW:
-        update_tile(pipeline, slot, consumer, place, stages, updates, buffers, sums);
+        update_tile(pipeline, stages, updates, buffers, sums);
         break;
     case OPCODE_MATMUL_DX_GELU:
         store_through_gelu(pipeline, slot.ctx, task, consumer, place, buffers, sums);
@@ -240,14 +238,6 @@ OFA_NOINLINE void run_slot(Pipeline& pipeline, const Slot& slot) {
         sm90::run_token(slot.ctx);
     else if (!run_body(pipeline.block, slot.ctx) && pipeline.block.leader())
         refuse(slot.ctx);
-}
-
-// A consumer's places in the rings lie in shared memory between two tasks: what stays in registers across the call of a
-// body, or across the sums of a product, would be spilled. So both are looked up again behind it.
-OFA_INLINE volatile Places& places_of_warp(Pipeline& pipeline) { return pipeline.places[fresh_thread() / 32]; }
-
-OFA_INLINE Slot& current_slot(Pipeline& pipeline) {
-    return pipeline.slots[Position<SLOTS>{places_of_warp(pipeline).slots}.stage()];
 }
 
 OFA_INLINE void consume_product(Pipeline& pipeline, const Slot& slot) {

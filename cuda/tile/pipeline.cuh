@@ -104,6 +104,16 @@ struct Position {
     OFA_INLINE void advance() { ++count; }
 };
 
+OFA_INLINE int consumer_of(int thread) { return thread / WARPGROUP - 1; }
+
+// A consumer's places in the rings lie in shared memory between two tasks: what stays in registers across the call of a
+// body, or across the sums of a product, would be spilled. So both are looked up again behind it.
+OFA_INLINE volatile Places& places_of_warp(Pipeline& pipeline) { return pipeline.places[fresh_thread() / 32]; }
+
+OFA_INLINE Slot& current_slot(Pipeline& pipeline) {
+    return pipeline.slots[Position<SLOTS>{places_of_warp(pipeline).slots}.stage()];
+}
+
 // A slot is filled when there is work, however long that takes.
 OFA_INLINE void wait_for_slot(sm90::Barrier* barrier, uint32_t parity) {
     while (!sm90::has_passed(barrier, parity)) {

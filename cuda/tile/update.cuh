@@ -100,7 +100,7 @@ struct StateQuarter {
 
 // A consumer's rows of master, m and v in a stage. Quarter q: groups q / 2 and q / 2 + 2 of line q % 2.
 struct StageState {
-    const StatePlace& place;
+    const StatePlace place;
     uint32_t master, m, v;  // addresses in shared memory
 
     OFA_INLINE StageState(Pipeline& pipeline, uint32_t stage, int consumer, const StatePlace& place)
@@ -170,21 +170,27 @@ OFA_INLINE void store_streamed(const TaskContext& ctx, const Task& task, const C
             store_words(at + 256 * i, make_uint4(words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]));
 }
 
-// By a consumer, after its sums.
-OFA_INLINE void update_tile(Pipeline& pipeline, const Slot& slot, int consumer, const ConsumerPlace& place,
-                            Position<STAGES>& stages, Position<STAGES>& updates, Position<BUFFERS>& buffers,
-                            const float (&sums)[128]) {
-    const Task& task = slot.task;
-    const StatePlace state(place);
-    AdamW adamw = pipeline.block.kept<AdamW>();
+OFA_INLINE AdamW adamw_of(Block& block, const Task& task) {
+    AdamW adamw = block.kept<AdamW>();
     if ((task.flags & ADAMW_DECAY) == 0) adamw.decay = 0.0f;
-    if (place.lane == 0) pipeline.first_state[consumer] = stages.count;
+    return adamw;
+}
+
+// By a consumer, after its sums. Beside these nothing but places in the rings stays in registers from stage to stage.
+OFA_INLINE void update_tile(Pipeline& pipeline, Position<STAGES>& stages, Position<STAGES>& updates,
+                            Position<BUFFERS>& buffers, const float (&sums)[128]) {
+    if (fresh_thread() % 32 == 0) pipeline.first_state[consumer_of(fresh_thread())] = stages.count;
 #pragma unroll
     for (int i = 0; i < TILE_COLUMNS / STATE_COLUMNS; ++i) {
+        const Slot& slot = current_slot(pipeline);
+        const Task& task = slot.task;
         if (i * STATE_COLUMNS >= task.tile[3]) break;
-        uint32_t words[STATE_COLUMNS / 4];
         wait_for(&pipeline.full[stages.stage()], stages.parity());
-        update_stage(adamw, StageState(pipeline, stages.stage(), consumer, state), sums + 16 * i, words);
+        const int thread = fresh_thread(), consumer = consumer_of(thread);
+        const ConsumerPlace place(task, consumer, thread % WARPGROUP / 32, thread % 32);
+        uint32_t words[STATE_COLUMNS / 4];
+        update_stage(adamw_of(pipeline.block, task), StageState(pipeline, stages.stage(), consumer, StatePlace(place)),
+                     sums + 16 * i, words);
         sm90::fence_proxy_shared();
         __syncwarp();
         if (place.lane == 0) sm90::arrive(&pipeline.updated[consumer][updates.stage()]);
