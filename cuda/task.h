@@ -79,15 +79,17 @@ struct TaskContext {
         return at >= 0 && at + 1 < text_length() ? text()[at + 1] : -1;
     }
 
+    // Rows of sequence b that have a target.
+    OFA_INLINE int64_t counted_in(int64_t b) const {
+        const int64_t first = window(b), context = launch->model.context;
+        const int64_t left = first < 0 ? 0 : text_length() - 1 - first;
+        return left < 0 ? 0 : left < context ? left : context;
+    }
+
     // Rows of the whole batch that have a target: the divisor of the mean loss.
     OFA_INLINE int64_t counted_rows() const {
-        const int64_t context = launch->model.context;
         int64_t count = 0;
-        for (int64_t b = 0; b < int64_t(launch->model.batch); ++b) {
-            const int64_t first = window(b);
-            const int64_t left = first < 0 ? 0 : text_length() - 1 - first;
-            count += left < 0 ? 0 : left < context ? left : context;
-        }
+        for (int64_t b = 0; b < int64_t(launch->model.batch); ++b) count += counted_in(b);
         return count;
     }
 
@@ -98,10 +100,11 @@ struct TaskContext {
     OFA_INLINE int64_t text_length() const {
         return int64_t(program == PROGRAM_TRAIN ? launch->data.n_train : launch->data.n_valid);
     }
+    // By a division of 32 bits: tiles have no more rows.
     OFA_INLINE int64_t position_in_text(int64_t r) const {
-        const int64_t context = launch->model.context;
-        const int64_t first = window(r / context);
-        return first < 0 ? -1 : first + r % context;
+        const uint32_t row = uint32_t(r), context = launch->model.context;
+        const int64_t first = window(row / context);
+        return first < 0 ? -1 : first + row % context;
     }
 };
 

@@ -5,69 +5,103 @@
 
 namespace ofa::sm90 {
 
+// A warp's rows are ROW_WARPS apart. So many of them are on their way from memory together; where there is no further row, the
+// task's last one is read again.
 OFA_NOINLINE void op_norm(Block& block, const TaskContext& ctx) {
-    const Matrix<float> x = ctx.operand<float>(0), rstd = ctx.operand<float>(3);
-    const Matrix<bf16> y = ctx.operand<bf16>(2);
-    const int columns = int(x.cols);
+    constexpr int TOGETHER = 4;
+    const Operands operands(ctx);
+    const Matrix<float> x = operands.at<float>(0), rstd = operands.at<float>(3);
+    const Matrix<bf16> y = operands.at<bf16>(2);
+    const int columns = int(x.cols), end = int(ctx.row0() + ctx.rows());
     if (!can_hold_row(block, ctx, columns)) return;
-    Row gain;
-    gain.load(ctx.operand<float>(1).data, columns);
     const float epsilon = ctx.launch->model.norm_epsilon;
-    const int64_t end = ctx.row0() + ctx.rows();
-    for (int64_t r = ctx.row0() + warp_of_block(); r < end; r += BLOCK_THREADS / 32) {
-        Row row;
-        row.load(x.row(r), columns);
-        float squares = 0.0f;
-        Row::for_each(columns, [&](int i, int) { squares += sum_of(row.at[i] * row.at[i]); });
-        const float scale = 1.0f / sqrtf(sum_of_warp(squares) / float(columns) + epsilon);
-        Row::for_each(columns, [&](int i, int) { row.at[i] = row.at[i] * scale * gain.at[i]; });
-        row.store(y.row(r), columns);
-        if (lane_of_thread() == 0) *rstd.row(r) = scale;
+    Row gain;
+    gain.load(operands.at<float>(1).data, columns);
+    for (int first = int(ctx.row0()) + warp_of_block(); first < end; first += TOGETHER * ROW_WARPS) {
+        Row rows[TOGETHER];
+        float scale[TOGETHER];
+#pragma unroll
+        for (int k = 0; k < TOGETHER; ++k) rows[k].load(x.row(min(first + k * ROW_WARPS, end - 1)), columns);
+#pragma unroll
+        for (int k = 0; k < TOGETHER; ++k) {
+            float squares = 0.0f;
+#pragma unroll
+            for (const float4& piece : rows[k].at) squares += sum_of(piece * piece);
+            scale[k] = 1.0f / sqrtf(sum_of_warp(squares) / float(columns) + epsilon);
+        }
+#pragma unroll
+        for (int k = 0; k < TOGETHER; ++k) {
+            const int r = first + k * ROW_WARPS;
+            if (r >= end) break;
+            PackedRow out;
+#pragma unroll
+            for (int i = 0; i < PIECES; ++i) out.at[i] = pack(rows[k].at[i] * scale[k] * gain.at[i]);
+            out.store(y.row(r), columns);
+            if (lane_of_thread() == 0) *rstd.row(r) = scale[k];
+        }
     }
 }
 
 // A warp's share of the gain's gradient stays in registers; the warps' shares are added in their order.
 OFA_NOINLINE void op_norm_backward(Block& block, const TaskContext& ctx) {
-    const Matrix<bf16> dy = ctx.operand<bf16>(0), dx = ctx.operand<bf16>(5);
-    const Matrix<float> x = ctx.operand<float>(1), rstd = ctx.operand<float>(2);
-    const float* const gain = ctx.operand<float>(3).data;
+    constexpr int TOGETHER = 2;
+    const Operands operands(ctx);
     const bool has_skip = ctx.present(4);
-    const Matrix<bf16> skip = has_skip ? ctx.operand<bf16>(4) : dy;
-    const int columns = int(x.cols);
+    const Matrix<bf16> dy = operands.at<bf16>(0), dx = operands.at<bf16>(5);
+    const Matrix<bf16> skip = operands.at<bf16>(has_skip ? 4 : 0);
+    const Matrix<float> x = operands.at<float>(1), rstd = operands.at<float>(2);
+    const int columns = int(x.cols), end = int(ctx.row0() + ctx.rows());
     if (!can_hold_row(block, ctx, columns)) return;
-    Row dgain;
+    float* const shares = block.near<float>();  // [ROW_WARPS, columns]: at first the gain, of which a lane reads its own part
+    float* const own = shares + warp_of_block() * columns;
+    Row gain, dgain;
+    gain.load(operands.at<float>(3).data, columns);
+    gain.store(own, columns);
+    const auto gain_of = [&](int i) { return load_near(own + min(Row::column(i), columns - 4)); };
+    for (int first = int(ctx.row0()) + warp_of_block(); first < end; first += TOGETHER * ROW_WARPS) {
+        PackedRow from_y[TOGETHER], beside[TOGETHER];
+        Row in[TOGETHER];
+        float scale[TOGETHER], along_x[TOGETHER];
 #pragma unroll
-    for (int i = 0; i < PIECES; ++i) dgain.at[i] = make_float4(0, 0, 0, 0);
-    const int64_t end = ctx.row0() + ctx.rows();
-    for (int64_t r = ctx.row0() + warp_of_block(); r < end; r += BLOCK_THREADS / 32) {
-        Row through, from;
-        through.load(dy.row(r), columns);
-        from.load(x.row(r), columns);
-        const float scale = *rstd.row(r);
-        float dot = 0.0f;
-        Row::for_each(columns, [&](int i, int column) {
-            dgain.at[i] = dgain.at[i] + through.at[i] * from.at[i] * scale;
-            through.at[i] = through.at[i] * *reinterpret_cast<const float4*>(gain + column);
-            dot += sum_of(through.at[i] * from.at[i]);
-        });
-        const float along_x = sum_of_warp(dot) / float(columns) * scale * scale;
-        Row::for_each(columns, [&](int i, int) { from.at[i] = (through.at[i] - from.at[i] * along_x) * scale; });
-        if (has_skip) {
-            through.load(skip.row(r), columns);
-            Row::for_each(columns, [&](int i, int) { from.at[i] = through.at[i] + from.at[i]; });
+        for (int k = 0; k < TOGETHER; ++k) {
+            const int r = min(first + k * ROW_WARPS, end - 1);
+            from_y[k].load(dy.row(r), columns);
+            in[k].load(x.row(r), columns);
+            if (has_skip) beside[k].load(skip.row(r), columns);
+            scale[k] = *rstd.row(r);
         }
-        from.store(dx.row(r), columns);
-    }
-    float* const shares = block.near<float>();
-    dgain.store(shares + warp_of_block() * columns, columns);
-    block.sync();
-    float* const part = ctx.operand<float>(6).row(ctx.row0() / ctx.rows());
-    block.for_each(columns, [&](int64_t c) {
-        float sum = 0.0f;
 #pragma unroll
-        for (int warp = 0; warp < BLOCK_THREADS / 32; ++warp) sum += shares[warp * columns + c];
-        part[c] = sum;
-    });
+        for (int k = 0; k < TOGETHER; ++k) {
+            float dot = 0.0f;
+#pragma unroll
+            for (int i = 0; i < PIECES; ++i) dot += sum_of(unpack(from_y[k].at[i]) * gain_of(i) * in[k].at[i]);
+            along_x[k] = sum_of_warp(dot) / float(columns) * scale[k] * scale[k];
+        }
+#pragma unroll
+        for (int k = 0; k < TOGETHER; ++k) {
+            const int r = first + k * ROW_WARPS;
+            if (r >= end) break;
+            PackedRow out;
+#pragma unroll
+            for (int i = 0; i < PIECES; ++i) {
+                const float4 through = unpack(from_y[k].at[i]);
+                dgain.at[i] = dgain.at[i] + through * in[k].at[i] * scale[k];
+                const float4 change = less(through * gain_of(i), in[k].at[i], along_x[k]) * scale[k];
+                out.at[i] = pack(has_skip ? unpack(beside[k].at[i]) + change : change);
+            }
+            out.store(dx.row(r), columns);
+        }
+    }
+    dgain.store(own, columns);
+    block.sync();
+    float* const part = operands.at<float>(6).row(uint32_t(ctx.row0()) / uint32_t(ctx.rows()));
+    for (int c = 4 * block.thread(); c < columns; c += 4 * BLOCK_THREADS) {
+        float4 sum = {};
+#pragma unroll
+        for (int warp = 0; warp < ROW_WARPS; ++warp)
+            sum = sum + *reinterpret_cast<const float4*>(shares + warp * columns + c);
+        *reinterpret_cast<float4*>(part + c) = sum;
+    }
 }
 
 }  // namespace ofa::sm90
