@@ -44,8 +44,9 @@ OFA_INLINE float log2_of_denominator(const float* row, int tiles) {
 OFA_INLINE const RowOfLogits* losses_of_rows(Block& block, const TaskContext& ctx, const Matrix<bf16>& logits,
                                              const Matrix<float>& statistics, const Matrix<float>& losses) {
     RowOfLogits* const rows = block.near<RowOfLogits>();
+    const Sequences sequences = ctx.sequences();
     for (int i = warp_of_block(); i < int(ctx.rows()); i += ROW_WARPS) {
-        const int r = int(ctx.row0()) + i, target = ctx.target(r);
+        const int r = int(ctx.row0()) + i, target = sequences.target(r);
         const float logit = float_of(logits.row(r)[target < 0 ? 0 : target]);
         const float log2 = log2_of_denominator(statistics.row(r), int(statistics.cols / 2));
         if (lane_of_thread() != 0) continue;
@@ -56,9 +57,9 @@ OFA_INLINE const RowOfLogits* losses_of_rows(Block& block, const TaskContext& ct
     return rows;
 }
 
-OFA_INLINE int counted_rows_by_lanes(const TaskContext& ctx) {
+OFA_INLINE int counted_rows_by_lanes(const Sequences& sequences) {
     int count = 0;
-    for (int b = lane_of_thread(); b < int(ctx.launch->model.batch); b += 32) count += int(ctx.counted_in(b));
+    for (uint32_t b = lane_of_thread(); b < sequences.batch; b += 32) count += int(sequences.counted_in(b));
     return __reduce_add_sync(0xFFFFFFFFu, count);
 }
 
@@ -73,7 +74,7 @@ OFA_NOINLINE void op_cross_entropy_statistics(Block& block, const TaskContext& c
     }
     const RowOfLogits* const rows =
         losses_of_rows(block, ctx, logits, operands.at<float>(1), operands.at<float>(2));
-    const float weight = 1.0f / float(counted_rows_by_lanes(ctx)), log2_weight = log2f(weight);
+    const float weight = 1.0f / float(counted_rows_by_lanes(ctx.sequences())), log2_weight = log2f(weight);
     const int pieces = int(logits.cols / 8), batches = (pieces + BATCH * BLOCK_THREADS - 1) / (BATCH * BLOCK_THREADS);
     const auto load = [&](uint4 (&words)[BATCH], const bf16* row, int first) {
 #pragma unroll

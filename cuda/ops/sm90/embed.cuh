@@ -13,8 +13,9 @@ OFA_NOINLINE void op_embed(Block& block, const TaskContext& ctx) {
     const Matrix<float> x = operands.at<float>(1);
     const int columns = int(x.cols), end = int(ctx.row0() + ctx.rows());
     if (!can_hold_row(block, ctx, columns)) return;
+    const Sequences sequences = ctx.sequences();
     for (int first = int(ctx.row0()) + warp_of_block(); first < end; first += TOGETHER * ROW_WARPS) {
-        const int token_of_lane = ctx.token(min(first + lane_of_thread() % TOGETHER * ROW_WARPS, end - 1));
+        const int token_of_lane = sequences.token(min(first + lane_of_thread() % TOGETHER * ROW_WARPS, end - 1));
         PackedRow rows[TOGETHER];
 #pragma unroll
         for (int k = 0; k < TOGETHER; ++k)
@@ -51,62 +52,75 @@ struct Matches {
     static OFA_INLINE uint32_t before(uint32_t lanes) { return __popc(lanes & ((1u << lane_of_thread()) - 1)); }
 
     OFA_INLINE void list(const TaskContext& ctx, int rows) {
+        const Sequences sequences = ctx.sequences();
         const int first = warp_of_block() * share, row0 = int(ctx.row0());
         const uint32_t owned = uint32_t(ctx.rows());
         uint32_t count = 0;
-#pragma unroll 8
-        for (int i = 0; i < share; i += 32) {
-            const int row = first + i + lane_of_thread();
-            const uint32_t token = uint32_t(ctx.token(min(row, rows - 1)) - row0);
-            const bool here = row < rows && token < owned;
-            const uint32_t lanes = __ballot_sync(0xFFFFFFFFu, here);
-            if (here) entries[first + count + before(lanes)] = uint32_t(row) * ROW + token;
-            count += __popc(lanes);
+        for (int base = 0; base < share; base += 32 * TOGETHER) {
+            uint32_t token[TOGETHER];  // in the stripe; all on their way before the first entry is written
+#pragma unroll
+            for (int k = 0; k < TOGETHER; ++k) {
+                const int i = base + 32 * k + lane_of_thread();
+                token[k] = i < share && first + i < rows ? uint32_t(sequences.token(first + i) - row0) : NONE_U32;
+            }
+#pragma unroll
+            for (int k = 0; k < TOGETHER; ++k) {
+                const uint32_t row = uint32_t(first + base + 32 * k + lane_of_thread());
+                const uint32_t lanes = __ballot_sync(0xFFFFFFFFu, token[k] < owned);
+                if (token[k] < owned) entries[first + count + before(lanes)] = row * ROW + token[k];
+                count += __popc(lanes);
+            }
         }
         if (lane_of_thread() == 0) counts[warp_of_block()] = count;
     }
 
-    // f(entries of a warp's list, one a lane; NONE_U32 where there is none), list after list.
-    template <class F>
-    OFA_INLINE void for_each_32(F f) const {
-        for (int warp = 0; warp < ROW_WARPS; ++warp) {
-            const int count = int(counts[warp]);
-#pragma unroll 4
-            for (int at = 0; at < count; at += 32) {
-                const int i = at + lane_of_thread();
-                f(i < count ? entries[warp * share + i] : NONE_U32);
+    // The lists one after the other, 32 entries at a time, one a lane; NONE_U32 where there is none.
+    struct Walk {
+        const Matches& of;
+        int warp = 0, at = 0;
+
+        OFA_INLINE bool next(uint32_t& entry) {
+            while (warp < ROW_WARPS && at >= int(of.counts[warp])) {
+                ++warp;
+                at = 0;
             }
+            if (warp == ROW_WARPS) return false;
+            const int i = at + lane_of_thread();
+            entry = i < int(of.counts[warp]) ? of.entries[warp * of.share + i] : NONE_U32;
+            at += 32;
+            return true;
         }
-    }
+    };
 
     // Bit k: a row of the batch has the stripe's token warp_of_block() + k * ROW_WARPS.
     OFA_INLINE uint32_t own_tokens() const {
-        uint32_t own = 0;
-        for_each_32([&](uint32_t entry) {
+        uint32_t own = 0, entry;
+        for (Walk walk{*this}; walk.next(entry);) {
             const uint32_t token = entry % ROW;
             if (entry != NONE_U32 && token % ROW_WARPS == uint32_t(warp_of_block())) own |= 1u << (token / ROW_WARPS);
-        });
+        }
         return __reduce_or_sync(0xFFFFFFFFu, own);
     }
 
     // Adds the rows of dx with the stripe's token `i`, in their order.
     OFA_INLINE void add_rows(const Matrix<bf16>& dx, uint32_t i, int columns, Row& sum) const {
         uint32_t* const mine = picked + warp_of_block() * PICKED;
-        int count = 0;
-        const auto add = [&] {
+        uint32_t entry;
+        Walk walk{*this};
+        for (bool more = true; more;) {
+            int count = 0;
+            while (count <= PICKED - 32 && (more = walk.next(entry))) {
+                const bool here = entry != NONE_U32 && entry % ROW == i;
+                const uint32_t lanes = __ballot_sync(0xFFFFFFFFu, here);
+                if (here) mine[count + before(lanes)] = entry / ROW;
+                count += __popc(lanes);
+            }
             __syncwarp();
-            for (int first = 0; first < count; first += TOGETHER) add_together(dx, mine + first, count - first, columns, sum);
+#pragma unroll 1
+            for (int first = 0; first < count; first += TOGETHER)
+                add_together(dx, mine + first, count - first, columns, sum);
             __syncwarp();
-            count = 0;
-        };
-        for_each_32([&](uint32_t entry) {
-            const bool here = entry != NONE_U32 && entry % ROW == i;
-            const uint32_t lanes = __ballot_sync(0xFFFFFFFFu, here);
-            if (here) mine[count + before(lanes)] = entry / ROW;
-            count += __popc(lanes);
-            if (count > PICKED - 32) add();
-        });
-        add();
+        }
     }
 
 private:

@@ -45,9 +45,8 @@ public:
     }
     template <class T>
     OFA_INLINE Matrix<T> at(int i) const {
-        T* const data = reinterpret_cast<T*>(__shfl_sync(0xFFFFFFFFu, reinterpret_cast<uint64_t>(base_), i));
-        __builtin_assume(__isGlobal(data));
-        return {data, int64_t(of(pitch_, i)), int64_t(of(rows_, i)), int64_t(of(cols_, i))};
+        const uint64_t base = __shfl_sync(0xFFFFFFFFu, reinterpret_cast<uint64_t>(base_), i);
+        return {static_cast<T*>(__cvta_global_to_generic(base)), int64_t(of(pitch_, i)), int64_t(of(rows_, i)), int64_t(of(cols_, i))};
     }
 
 private:
