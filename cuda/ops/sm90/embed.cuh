@@ -7,27 +7,32 @@
 namespace ofa::sm90 {
 
 OFA_NOINLINE void op_embed(Block& block, const TaskContext& ctx) {
-    constexpr int TOGETHER = 4;
     const Operands operands(ctx);
     const Matrix<bf16> table = operands.at<bf16>(0);
     const Matrix<float> x = operands.at<float>(1);
     const int columns = int(x.cols), end = int(ctx.row0() + ctx.rows());
     if (!can_hold_row(block, ctx, columns)) return;
     const Sequences sequences = ctx.sequences();
-    for (int first = int(ctx.row0()) + warp_of_block(); first < end; first += TOGETHER * ROW_WARPS) {
-        const int token_of_lane = sequences.token(min(first + lane_of_thread() % TOGETHER * ROW_WARPS, end - 1));
-        PackedRow rows[TOGETHER];
-#pragma unroll
-        for (int k = 0; k < TOGETHER; ++k)
-            rows[k].load(table.row(__shfl_sync(0xFFFFFFFFu, token_of_lane, k)), columns);
-#pragma unroll
-        for (int k = 0; k < TOGETHER; ++k) {
-            const int r = first + k * ROW_WARPS;
-            if (r >= end) break;
+    const int together = rows_together(block, PackedRow::BYTES);
+    bf16* const near = block.near<bf16>() + warp_of_block() * together * MOST_COLUMNS;
+    for (int first = int(ctx.row0()) + warp_of_block(); first < end; first += together * ROW_WARPS) {
+        const int rows = rows_left(first, end, together);
+        const int token_of_lane = sequences.token(first + min(lane_of_thread(), rows - 1) * ROW_WARPS);
+#pragma unroll 1
+        for (int k = 0; k < rows; ++k) {
+            const int token = __shfl_sync(0xFFFFFFFFu, token_of_lane, k);
+            PackedRow::copy(near + k * MOST_COLUMNS, table.row(token), columns);
+            commit_row();
+        }
+#pragma unroll 1
+        for (int k = 0; k < rows; ++k) {
+            wait_for_rows(rows - 1 - k);
+            PackedRow in;
+            in.load(near + k * MOST_COLUMNS, columns);
             Row out;
 #pragma unroll
-            for (int i = 0; i < PIECES; ++i) out.at[i] = unpack(rows[k].at[i]);
-            out.store(x.row(r), columns);
+            for (int i = 0; i < PIECES; ++i) out.at[i] = unpack(in.at[i]);
+            out.store(x.row(first + k * ROW_WARPS), columns);
         }
     }
 }

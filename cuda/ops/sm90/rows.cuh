@@ -1,4 +1,6 @@
-// Rows of up to MOST_COLUMNS columns, a warp each, lane l with columns 4 l + {0 .. 3} of every 128.
+// Rows of up to MOST_COLUMNS columns, a warp each, lane l with columns 4 l + {0 .. 3} of every 128. A warp's rows are ROW_WARPS
+// apart. They come through near memory, so that many are on their way although few fit into registers; and they are done in
+// a loop, not side by side, because instructions come from memory too: a task would be over before it used them twice.
 #pragma once
 
 #include "sched/abort.h"
@@ -46,7 +48,8 @@ public:
     template <class T>
     OFA_INLINE Matrix<T> at(int i) const {
         const uint64_t base = __shfl_sync(0xFFFFFFFFu, reinterpret_cast<uint64_t>(base_), i);
-        return {static_cast<T*>(__cvta_global_to_generic(base)), int64_t(of(pitch_, i)), int64_t(of(rows_, i)), int64_t(of(cols_, i))};
+        return {static_cast<T*>(__cvta_global_to_generic(base)), int64_t(of(pitch_, i)), int64_t(of(rows_, i)),
+                int64_t(of(cols_, i))};
     }
 
 private:
@@ -55,6 +58,16 @@ private:
     uint8_t* base_;
     uint32_t pitch_, rows_, cols_;
 };
+
+// So many rows of a warp are on their way together, where near memory holds them.
+constexpr int MOST_TOGETHER = 4;
+OFA_INLINE int rows_together(const Block& block, int row_bytes) {
+    return min(MOST_TOGETHER, int(block.near_bytes()) / (ROW_WARPS * row_bytes));
+}
+// Of `together` rows from `first` on, those before `end`.
+OFA_INLINE int rows_left(int first, int end, int together) {
+    return min(together, (end - first + ROW_WARPS - 1) / ROW_WARPS);
+}
 
 OFA_INLINE float4 operator*(float4 a, float4 b) { return make_float4(a.x * b.x, a.y * b.y, a.z * b.z, a.w * b.w); }
 OFA_INLINE float4 operator*(float4 a, float b) { return make_float4(a.x * b, a.y * b, a.z * b, a.w * b); }
@@ -65,14 +78,32 @@ OFA_INLINE float4 less(float4 a, float4 b, float c) {
 }
 OFA_INLINE float sum_of(float4 a) { return (a.x + a.y) + (a.z + a.w); }
 
-// From shared memory, each time anew: not kept in registers.
-OFA_INLINE float4 load_near(const float* from) {
-    float4 v;
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-                 : "r"(uint32_t(__cvta_generic_to_shared(from)))
-                 : "memory");
-    return v;
+// From global into shared memory, both aligned by `bytes`.
+template <int bytes>
+OFA_INLINE void copy_async(void* to, const void* from) {
+    static_assert(bytes == 8 || bytes == 16);
+    const uint32_t place = uint32_t(__cvta_generic_to_shared(to));
+    if constexpr (bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place), "l"(from) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(place), "l"(from) : "memory");
+}
+OFA_INLINE void commit_row() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Until at most `left` of the rows that the thread has committed are on their way, or 3.
+OFA_INLINE void wait_for_rows(int left) {
+    switch (left) {
+    case 0:
+        asm volatile("cp.async.wait_group 0;" ::: "memory");
+        break;
+    case 1:
+        asm volatile("cp.async.wait_group 1;" ::: "memory");
+        break;
+    case 2:
+        asm volatile("cp.async.wait_group 2;" ::: "memory");
+        break;
+    default:
+        asm volatile("cp.async.wait_group 3;" ::: "memory");
+    }
 }
 
 // A lane's part of a row. Pieces right of the row are zeros: an array of which a part is set, under a condition, is kept
@@ -85,7 +116,18 @@ struct PiecesOfRow {
 #pragma unroll
         for (Piece& piece : at) piece = {};
     }
+    static constexpr int BYTES = PIECES * 32 * int(sizeof(Piece));
+
     static OFA_INLINE int column(int piece) { return 128 * piece + 4 * lane_of_thread(); }
+
+    // Into shared memory; a lane's part is then there for itself.
+    template <class T>
+    static OFA_INLINE void copy(T* near, const T* from, int columns) {
+        static_assert(sizeof(Piece) == 4 * sizeof(T));
+#pragma unroll
+        for (int i = 0; i < PIECES; ++i)
+            if (column(i) < columns) copy_async<int(sizeof(Piece))>(near + column(i), from + column(i));
+    }
 
     template <class T>
     OFA_INLINE void load(const T* from, int columns) {
