@@ -18,6 +18,47 @@ struct Matrix {
     OFA_INLINE T* row(int64_t r) const { return data + r * pitch; }
 };
 
+// The sequences of a step or of a held-out batch: windows of a text. Row r is position r mod context of sequence
+// r / context, divided in 32 bits: tiles have no more rows.
+struct Sequences {
+    const int64_t* windows;  // first token of each; -1 for an empty row of the last held-out batch
+    const int32_t* text;
+    int64_t length;  // of the text
+    uint32_t batch;  // sequences
+    uint32_t context;
+
+    // Input token of row r; 0 in an empty row.
+    OFA_INLINE int32_t token(int64_t r) const {
+        const int64_t at = place(r);
+        return at >= 0 && at < length ? text[at] : 0;
+    }
+
+    // Token that row r has to predict, or -1 where it does not count.
+    OFA_INLINE int32_t target(int64_t r) const {
+        const int64_t at = place(r);
+        return at >= 0 && at + 1 < length ? text[at + 1] : -1;
+    }
+
+    // Rows of sequence b that have a target.
+    OFA_INLINE int64_t counted_in(uint32_t b) const {
+        const int64_t left = windows[b] < 0 ? 0 : length - 1 - windows[b];
+        return left < 0 ? 0 : left < context ? left : context;
+    }
+
+    // Rows of the whole batch that have a target: the divisor of the mean loss.
+    OFA_INLINE int64_t counted_rows() const {
+        int64_t count = 0;
+        for (uint32_t b = 0; b < batch; ++b) count += counted_in(b);
+        return count;
+    }
+
+private:
+    OFA_INLINE int64_t place(int64_t r) const {
+        const int64_t first = windows[uint32_t(r) / context];
+        return first < 0 ? -1 : first + uint32_t(r) % context;
+    }
+};
+
 struct TaskContext {
     const Launch* launch;
     const Task* task;
@@ -59,50 +100,18 @@ struct TaskContext {
         return iteration - (program == PROGRAM_TRAIN ? s.first_step : s.first_batch);
     }
 
-    // First token of sequence b of this step or sweep batch; -1 for an empty row of the last held-out batch.
-    OFA_INLINE int64_t window(int64_t b) const {
-        const int64_t batch = launch->model.batch;
-        if (program == PROGRAM_TRAIN) return launch->data.train_windows[int64_t(row_of_iteration()) * batch + b];
-        const uint64_t held_out = sweep_batch(launch->schedule, iteration);
-        return launch->data.valid_windows[int64_t(held_out) * batch + b];
+    OFA_INLINE Sequences sequences() const {
+        const Data& data = launch->data;
+        const Model& model = launch->model;
+        const bool train = program == PROGRAM_TRAIN;
+        const int64_t place = train ? int64_t(row_of_iteration()) : int64_t(sweep_batch(launch->schedule, iteration));
+        return {(train ? data.train_windows : data.valid_windows) + place * model.batch,
+                train ? data.train_tokens : data.valid_tokens, int64_t(train ? data.n_train : data.n_valid),
+                model.batch, model.context};
     }
-
-    // Input token of row r = b * context + t; 0 in an empty row.
-    OFA_INLINE int32_t token(int64_t r) const {
-        const int64_t at = position_in_text(r);
-        return at >= 0 && at < text_length() ? text()[at] : 0;
-    }
-
-    // Token that row r has to predict, or -1 where it does not count.
-    OFA_INLINE int32_t target(int64_t r) const {
-        const int64_t at = position_in_text(r);
-        return at >= 0 && at + 1 < text_length() ? text()[at + 1] : -1;
-    }
-
-    // Rows of the whole batch that have a target: the divisor of the mean loss.
-    OFA_INLINE int64_t counted_rows() const {
-        const int64_t context = launch->model.context;
-        int64_t count = 0;
-        for (int64_t b = 0; b < int64_t(launch->model.batch); ++b) {
-            const int64_t first = window(b);
-            const int64_t left = first < 0 ? 0 : text_length() - 1 - first;
-            count += left < 0 ? 0 : left < context ? left : context;
-        }
-        return count;
-    }
-
- private:
-    OFA_INLINE const int32_t* text() const {
-        return program == PROGRAM_TRAIN ? launch->data.train_tokens : launch->data.valid_tokens;
-    }
-    OFA_INLINE int64_t text_length() const {
-        return int64_t(program == PROGRAM_TRAIN ? launch->data.n_train : launch->data.n_valid);
-    }
-    OFA_INLINE int64_t position_in_text(int64_t r) const {
-        const int64_t context = launch->model.context;
-        const int64_t first = window(r / context);
-        return first < 0 ? -1 : first + r % context;
-    }
+    OFA_INLINE int32_t token(int64_t r) const { return sequences().token(r); }
+    OFA_INLINE int32_t target(int64_t r) const { return sequences().target(r); }
+    OFA_INLINE int64_t counted_rows() const { return sequences().counted_rows(); }
 };
 
 }  // namespace ofa

@@ -1,78 +1,130 @@
 // Cross-entropy over bf16 logits with the statistics of their tiles: one pass, 16 bytes a thread.
 #pragma once
 
-#include "sched/abort.h"
-#include "tile/bf16.cuh"
+#include "ops/sm90/rows.cuh"
 
 namespace ofa::sm90 {
 
-constexpr int BATCH = 9;  // pieces of a thread; three batches make up a row of 50,432
+// What the softmax of a row needs beside its logits, in near memory.
+struct RowOfLogits {
+    float log2;     // of the denominator: the logarithm in base 2 of the sum of exp
+    int32_t target;  // or -1
+};
+constexpr int ROWS_OF_LOGITS = 32;
 
-// The denominator of a row's softmax is 2^log2: the logarithm in base 2 of the sum of exp.
-OFA_INLINE float log2_of_denominator(Block& block, const Matrix<float>& statistics, int64_t r) {
-    const float* const pairs = statistics.row(r);
-    const int64_t tiles = statistics.cols / 2;
-    const float largest = block.max(tiles, -INFINITY, [=](int64_t i) { return pairs[2 * i]; });
-    const float total =
-        block.sum(tiles, [=](int64_t i) { return pairs[2 * i + 1] * exp2_of((pairs[2 * i] - largest) * LOG2_E); });
+// By a warp: the pairs (largest, sum of exp) of a row's tiles, 32 at a time.
+OFA_INLINE float log2_of_denominator(const float* row, int tiles) {
+    constexpr int MOST = 8;
+    const float2* const pairs = reinterpret_cast<const float2*>(row);
+    const float2 nothing = make_float2(-INFINITY, 0.0f);
+    float largest = -INFINITY, total = 0.0f;
+    float2 pair[MOST];
+    const auto load = [&](int base) {
+#pragma unroll
+        for (int k = 0; k < MOST; ++k) {
+            const int i = base + 32 * k + lane_of_thread();
+            pair[k] = i < tiles ? pairs[i] : nothing;
+        }
+    };
+    for (int base = 0; base < tiles; base += 32 * MOST) {
+        load(base);
+#pragma unroll
+        for (int k = 0; k < MOST; ++k) largest = fmaxf(largest, pair[k].x);
+    }
+    largest = max_of_warp(largest);
+    for (int base = 0; base < tiles; base += 32 * MOST) {
+        if (tiles > 32 * MOST) load(base);
+#pragma unroll
+        for (int k = 0; k < MOST; ++k) total += sum_of_warp(pair[k].y * exp2_of((pair[k].x - largest) * LOG2_E));
+    }
     return largest * LOG2_E + log2f(total);
 }
 
+// A warp per row of the task; the losses, and in near memory what else the rows need.
+OFA_INLINE const RowOfLogits* losses_of_rows(Block& block, const TaskContext& ctx, const Matrix<bf16>& logits,
+                                             const Matrix<float>& statistics, const Matrix<float>& losses) {
+    RowOfLogits* const rows = block.near<RowOfLogits>();
+    const Sequences sequences = ctx.sequences();
+    for (int i = warp_of_block(); i < int(ctx.rows()); i += ROW_WARPS) {
+        const int r = int(ctx.row0()) + i, target = sequences.target(r);
+        const float logit = float_of(logits.row(r)[target < 0 ? 0 : target]);
+        const float log2 = log2_of_denominator(statistics.row(r), int(statistics.cols / 2));
+        if (lane_of_thread() != 0) continue;
+        *losses.row(r) = target < 0 ? 0.0f : log2 * LN_2 - logit;
+        rows[i] = {log2, target};
+    }
+    block.sync();
+    return rows;
+}
+
+OFA_INLINE int counted_rows_by_lanes(const Sequences& sequences) {
+    int count = 0;
+    for (uint32_t b = lane_of_thread(); b < sequences.batch; b += 32) count += int(sequences.counted_in(b));
+    return __reduce_add_sync(0xFFFFFFFFu, count);
+}
+
+// Batches of 16-byte pieces, of which the next is on its way while one is turned into gradients.
 OFA_NOINLINE void op_cross_entropy_statistics(Block& block, const TaskContext& ctx) {
-    const Matrix<bf16> logits = ctx.operand<bf16>(0);
-    const Matrix<float> statistics = ctx.operand<float>(1), losses = ctx.operand<float>(2);
-    if (logits.cols % 8 != 0) {
+    constexpr int BATCH = 9;  // pieces of a thread; three batches make up a row of 50,432
+    const Operands operands(ctx);
+    const Matrix<bf16> logits = operands.at<bf16>(0);
+    if (logits.cols % 8 != 0 || ctx.rows() > ROWS_OF_LOGITS) {
         if (block.leader()) record_abort(ctx, ABORT_CHECK, NONE_U32, 8, uint64_t(logits.cols));
         return;
     }
-    const float weight = 1.0f / float(ctx.counted_rows()), log2_weight = log2f(weight);
-    const int pieces = int(logits.cols / 8);
-    for (int64_t r = ctx.row0(); r < ctx.row0() + ctx.rows(); ++r) {
-        const int target = int(ctx.target(r));
-        bf16* const row = logits.row(r);
-        if (target < 0) {
-            block.for_each(pieces, [&](int64_t i) { store_words(row + 8 * i, make_uint4(0, 0, 0, 0)); });
-            if (block.leader()) *losses.row(r) = 0.0f;
-            continue;
+    const RowOfLogits* const rows =
+        losses_of_rows(block, ctx, logits, operands.at<float>(1), operands.at<float>(2));
+    const float weight = 1.0f / float(counted_rows_by_lanes(ctx.sequences())), log2_weight = log2f(weight);
+    const int pieces = int(logits.cols / 8), batches = (pieces + BATCH * BLOCK_THREADS - 1) / (BATCH * BLOCK_THREADS);
+    const auto load = [&](uint4 (&words)[BATCH], const bf16* row, int first) {
+#pragma unroll
+        for (int k = 0; k < BATCH; ++k) {
+            const int i = first + k * BLOCK_THREADS;
+            words[k] = i < pieces ? load_words(row + 8 * i) : uint4{};
         }
-        const float denominator = log2_of_denominator(block, statistics, r);
-        if (block.leader()) *losses.row(r) = denominator * LN_2 - float_of(row[target]);
-        block.sync();
-        const float shift = log2_weight - denominator;
-        for (int first = block.thread(); first < pieces; first += BATCH * BLOCK_THREADS) {
-            uint4 words[BATCH];  // on their way together
+    };
+    const int thread = block.thread(), n = int(ctx.rows());
+    const bf16* from = logits.row(ctx.row0());
+    uint4 next[BATCH];
+    load(next, from, thread);
+    for (int row = 0, batch = 0; row < n;) {
+        uint4 words[BATCH];
 #pragma unroll
-            for (int k = 0; k < BATCH; ++k) {
-                const int i = first + k * BLOCK_THREADS;
-                if (i < pieces) words[k] = load_words(row + 8 * i);
+        for (int k = 0; k < BATCH; ++k) words[k] = next[k];
+        const int first = batch * BATCH * BLOCK_THREADS + thread;
+        bf16* const to = logits.row(ctx.row0() + row);
+        const int target = rows[row].target;
+        const float shift = log2_weight - rows[row].log2;
+        if (++batch == batches) {
+            batch = 0;
+            ++row;
+            from += logits.pitch;
+        }
+        if (row < n) load(next, from, batch * BATCH * BLOCK_THREADS + thread);
+#pragma unroll
+        for (int k = 0; k < BATCH; ++k) {
+            const int i = first + k * BLOCK_THREADS;
+            if (i >= pieces) break;
+            Eight values = unpack(words[k]);
+#pragma unroll
+            for (int c = 0; c < 8; ++c)
+                values.at[c] = target < 0 ? 0.0f : exp2_of(values.at[c] * LOG2_E + shift);
+            if (i == target / 8 && target >= 0) {
+#pragma unroll
+                for (int c = 0; c < 8; ++c) values.at[c] -= c == target % 8 ? weight : 0.0f;
             }
-#pragma unroll
-            for (int k = 0; k < BATCH; ++k) {
-                const int i = first + k * BLOCK_THREADS;
-                if (i >= pieces) break;
-                Eight values = unpack(words[k]);
-#pragma unroll
-                for (int c = 0; c < 8; ++c) values.at[c] = exp2_of(values.at[c] * LOG2_E + shift);
-                if (i == target / 8) {
-#pragma unroll
-                    for (int c = 0; c < 8; ++c) values.at[c] -= c == target % 8 ? weight : 0.0f;
-                }
-                store_words(row + 8 * i, pack(values));
-            }
+            store_words(to + 8 * i, pack(values));
         }
     }
 }
 
 OFA_NOINLINE void op_cross_entropy_loss_statistics(Block& block, const TaskContext& ctx) {
-    const Matrix<bf16> logits = ctx.operand<bf16>(0);
-    const Matrix<float> statistics = ctx.operand<float>(1), losses = ctx.operand<float>(2);
-    for (int64_t r = ctx.row0(); r < ctx.row0() + ctx.rows(); ++r) {
-        const int64_t target = ctx.target(r);
-        float loss = 0.0f;
-        if (target >= 0)
-            loss = log2_of_denominator(block, statistics, r) * LN_2 - float_of(logits.row(r)[target]);
-        if (block.leader()) *losses.row(r) = loss;
+    const Operands operands(ctx);
+    if (ctx.rows() > ROWS_OF_LOGITS) {
+        if (block.leader()) record_abort(ctx, ABORT_CHECK, NONE_U32, ROWS_OF_LOGITS, uint64_t(ctx.rows()));
+        return;
     }
+    losses_of_rows(block, ctx, operands.at<bf16>(0), operands.at<float>(1), operands.at<float>(2));
 }
 
 }  // namespace ofa::sm90

@@ -6,68 +6,109 @@
 namespace ofa::sm90 {
 
 OFA_NOINLINE void op_norm(Block& block, const TaskContext& ctx) {
-    const Matrix<float> x = ctx.operand<float>(0), rstd = ctx.operand<float>(3);
-    const Matrix<bf16> y = ctx.operand<bf16>(2);
-    const int columns = int(x.cols);
+    const Operands operands(ctx);
+    const Matrix<float> x = operands.at<float>(0), rstd = operands.at<float>(3);
+    const Matrix<bf16> y = operands.at<bf16>(2);
+    const int columns = int(x.cols), end = int(ctx.row0() + ctx.rows());
     if (!can_hold_row(block, ctx, columns)) return;
-    Row gain;
-    gain.load(ctx.operand<float>(1).data, columns);
     const float epsilon = ctx.launch->model.norm_epsilon;
-    const int64_t end = ctx.row0() + ctx.rows();
-    for (int64_t r = ctx.row0() + warp_of_block(); r < end; r += BLOCK_THREADS / 32) {
-        Row row;
-        row.load(x.row(r), columns);
-        float squares = 0.0f;
-        Row::for_each(columns, [&](int i, int) { squares += sum_of(row.at[i] * row.at[i]); });
-        const float scale = 1.0f / sqrtf(sum_of_warp(squares) / float(columns) + epsilon);
-        Row::for_each(columns, [&](int i, int) { row.at[i] = row.at[i] * scale * gain.at[i]; });
-        row.store(y.row(r), columns);
-        if (lane_of_thread() == 0) *rstd.row(r) = scale;
+    Row gain;
+    gain.load(operands.at<float>(1).data, columns);
+    const int together = rows_together(block, Row::BYTES);
+    float* const near = block.near<float>() + warp_of_block() * together * MOST_COLUMNS;
+    for (int first = int(ctx.row0()) + warp_of_block(); first < end; first += together * ROW_WARPS) {
+        const int rows = rows_left(first, end, together);
+#pragma unroll 1
+        for (int k = 0; k < rows; ++k) {
+            Row::copy(near + k * MOST_COLUMNS, x.row(first + k * ROW_WARPS), columns);
+            commit_row();
+        }
+#pragma unroll 1
+        for (int k = 0; k < rows; ++k) {
+            const int r = first + k * ROW_WARPS;
+            wait_for_rows(rows - 1 - k);
+            Row row;
+            row.load(near + k * MOST_COLUMNS, columns);
+            float squares = 0.0f;
+#pragma unroll
+            for (const float4& piece : row.at) squares += sum_of(piece * piece);
+            const float scale = 1.0f / sqrtf(sum_of_warp(squares) / float(columns) + epsilon);
+            PackedRow out;
+#pragma unroll
+            for (int i = 0; i < PIECES; ++i) out.at[i] = pack(row.at[i] * scale * gain.at[i]);
+            out.store(y.row(r), columns);
+            if (lane_of_thread() == 0) *rstd.row(r) = scale;
+        }
     }
 }
 
+// What the gradient of a row needs, in near memory.
+struct RowInputs {
+    float x[MOST_COLUMNS];
+    bf16 dy[MOST_COLUMNS], skip[MOST_COLUMNS];
+};
+
 // A warp's share of the gain's gradient stays in registers; the warps' shares are added in their order.
 OFA_NOINLINE void op_norm_backward(Block& block, const TaskContext& ctx) {
-    const Matrix<bf16> dy = ctx.operand<bf16>(0), dx = ctx.operand<bf16>(5);
-    const Matrix<float> x = ctx.operand<float>(1), rstd = ctx.operand<float>(2);
-    const float* const gain = ctx.operand<float>(3).data;
+    const Operands operands(ctx);
     const bool has_skip = ctx.present(4);
-    const Matrix<bf16> skip = has_skip ? ctx.operand<bf16>(4) : dy;
-    const int columns = int(x.cols);
+    const Matrix<bf16> dy = operands.at<bf16>(0), dx = operands.at<bf16>(5);
+    const Matrix<bf16> skip = operands.at<bf16>(has_skip ? 4 : 0);
+    const Matrix<float> x = operands.at<float>(1), rstd = operands.at<float>(2);
+    const int columns = int(x.cols), end = int(ctx.row0() + ctx.rows());
     if (!can_hold_row(block, ctx, columns)) return;
-    Row dgain;
-#pragma unroll
-    for (int i = 0; i < PIECES; ++i) dgain.at[i] = make_float4(0, 0, 0, 0);
-    const int64_t end = ctx.row0() + ctx.rows();
-    for (int64_t r = ctx.row0() + warp_of_block(); r < end; r += BLOCK_THREADS / 32) {
-        Row through, from;
-        through.load(dy.row(r), columns);
-        from.load(x.row(r), columns);
-        const float scale = *rstd.row(r);
-        float dot = 0.0f;
-        Row::for_each(columns, [&](int i, int column) {
-            dgain.at[i] = dgain.at[i] + through.at[i] * from.at[i] * scale;
-            through.at[i] = through.at[i] * *reinterpret_cast<const float4*>(gain + column);
-            dot += sum_of(through.at[i] * from.at[i]);
-        });
-        const float along_x = sum_of_warp(dot) / float(columns) * scale * scale;
-        Row::for_each(columns, [&](int i, int) { from.at[i] = (through.at[i] - from.at[i] * along_x) * scale; });
-        if (has_skip) {
-            through.load(skip.row(r), columns);
-            Row::for_each(columns, [&](int i, int) { from.at[i] = through.at[i] + from.at[i]; });
+    Row gain, dgain;
+    gain.load(operands.at<float>(3).data, columns);
+    const int together = rows_together(block, int(sizeof(RowInputs)));
+    RowInputs* const near = block.near<RowInputs>() + warp_of_block() * together;
+    for (int first = int(ctx.row0()) + warp_of_block(); first < end; first += together * ROW_WARPS) {
+        const int rows = rows_left(first, end, together);
+#pragma unroll 1
+        for (int k = 0; k < rows; ++k) {
+            const int r = first + k * ROW_WARPS;
+            Row::copy(near[k].x, x.row(r), columns);
+            PackedRow::copy(near[k].dy, dy.row(r), columns);
+            if (has_skip) PackedRow::copy(near[k].skip, skip.row(r), columns);
+            commit_row();
         }
-        from.store(dx.row(r), columns);
-    }
-    float* const shares = block.near<float>();
-    dgain.store(shares + warp_of_block() * columns, columns);
-    block.sync();
-    float* const part = ctx.operand<float>(6).row(ctx.row0() / ctx.rows());
-    block.for_each(columns, [&](int64_t c) {
-        float sum = 0.0f;
+        const int mine = first + min(lane_of_thread(), rows - 1) * ROW_WARPS;
+        const float scale_of_lane = *rstd.row(mine);
+#pragma unroll 1
+        for (int k = 0; k < rows; ++k) {
+            const float scale = __shfl_sync(0xFFFFFFFFu, scale_of_lane, k);
+            wait_for_rows(rows - 1 - k);
+            Row in;
+            PackedRow from_y, out;
+            in.load(near[k].x, columns);
+            from_y.load(near[k].dy, columns);
+            float dot = 0.0f;
 #pragma unroll
-        for (int warp = 0; warp < BLOCK_THREADS / 32; ++warp) sum += shares[warp * columns + c];
-        part[c] = sum;
-    });
+            for (int i = 0; i < PIECES; ++i) {
+                const float4 through = unpack(from_y.at[i]);
+                dgain.at[i] = dgain.at[i] + through * in.at[i] * scale;
+                dot += sum_of(through * gain.at[i] * in.at[i]);
+            }
+            const float along_x = sum_of_warp(dot) / float(columns) * scale * scale;
+            if (has_skip) out.load(near[k].skip, columns);
+#pragma unroll
+            for (int i = 0; i < PIECES; ++i) {
+                const float4 change = less(unpack(from_y.at[i]) * gain.at[i], in.at[i], along_x) * scale;
+                out.at[i] = pack(has_skip ? unpack(out.at[i]) + change : change);
+            }
+            out.store(dx.row(first + k * ROW_WARPS), columns);
+        }
+    }
+    dgain.store(near->x, columns);
+    block.sync();
+    float* const part = operands.at<float>(6).row(uint32_t(ctx.row0()) / uint32_t(ctx.rows()));
+    const RowInputs* const shares = block.near<RowInputs>();
+    for (int c = 4 * block.thread(); c < columns; c += 4 * BLOCK_THREADS) {
+        float4 sum = {};
+#pragma unroll
+        for (int warp = 0; warp < ROW_WARPS; ++warp)
+            sum = sum + *reinterpret_cast<const float4*>(shares[warp * together].x + c);
+        *reinterpret_cast<float4*>(part + c) = sum;
+    }
 }
 
 }  // namespace ofa::sm90
