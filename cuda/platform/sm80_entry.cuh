@@ -14,7 +14,7 @@ struct Frame {
 // Shared memory that a block needs for the tasks of a model: two stages of the products' ring, or a sequence of attention.
 OFA_FUNCTION uint64_t least_shared_bytes(const Model& model) {
     const uint64_t ring = sm80::LEAST_STAGES * sm80::STAGE_BYTES;
-    const uint64_t attention = sm90::AttentionMemory::bytes(int64_t(model.context));
+    const uint64_t attention = sm80::AttentionMemory::bytes(int64_t(model.context));
     return sizeof(Frame) + (ring > attention ? ring : attention);
 }
 

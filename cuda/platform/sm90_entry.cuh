@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/sm90/token.cuh"
+#include "tile/attention.cuh"
 #include "tile/pipeline.cuh"
 #include "tile/product.cuh"
 #include "tile/staging.cuh"
@@ -236,6 +237,8 @@ OFA_INLINE void finish(Pipeline& pipeline) {
 OFA_NOINLINE void run_slot(Pipeline& pipeline, const Slot& slot) {
     if (slot.kind == SLOT_TOKEN)
         sm90::run_token(slot.ctx);
+    else if (sm90::is_attention(slot.task.opcode))
+        begin_attention(pipeline, slot.ctx);
     else if (!run_body(pipeline.block, slot.ctx) && pipeline.block.leader())
         refuse(slot.ctx);
 }
@@ -259,6 +262,7 @@ OFA_INLINE void consume_tasks(Pipeline& pipeline) {
         // One place that calls: with two of them ptxas spills.
         if (has_call(next)) {
             run_slot(pipeline, next);
+            if (sm90::is_attention(current_slot(pipeline).task.opcode)) finish_attention(pipeline, current_slot(pipeline).task);
             sm90::fence_proxy_shared();  // the copy engine writes next where a body has been
         }
         if (current_slot(pipeline).kind == SLOT_PRODUCT) consume_product(pipeline, current_slot(pipeline));

@@ -50,6 +50,20 @@ OFA_INLINE uint32_t piece_at(uint32_t lines, int line, int piece) {
     return lines + line * LINE_BYTES + ((piece ^ (line % 8)) << 4);
 }
 
+OFA_INLINE uint4 load_shared(uint32_t place) {
+    uint4 words;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
+                 : "r"(place)
+                 : "memory");
+    return words;
+}
+OFA_INLINE void store_shared(uint32_t place, uint4 words) {
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(place), "r"(words.x), "r"(words.y), "r"(words.z),
+                 "r"(words.w)
+                 : "memory");
+}
+
 // Four matrices of 8 x 8, lane l with the place of line l mod 8 of matrix l / 8. Of each a lane gets the two elements of
 // row l / 4 from column 2 (l mod 4) on; transposed, of column l / 4 from row 2 (l mod 4) on.
 template <bool TRANSPOSED>

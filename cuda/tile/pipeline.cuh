@@ -8,6 +8,7 @@
 #pragma once
 
 #include "ofa_abi.h"
+#include "ops/sm90/attention.cuh"
 #include "task.h"
 #include "tile/shape.cuh"
 #include "tile/sm90.cuh"
@@ -52,6 +53,7 @@ struct Pipeline {
     uint32_t first_state[CONSUMERS];  // position of the first stage that a weight's update uses
     double turns[TokenMemory::UNIT];  // of the pairs of columns of a head, for each position
     Block block;          // of the consumers
+    sm90::AttentionViews attention;
     Turn turn;            // the claimer's
     TaskTimer timer;      // the leader's, as what follows
     uint64_t ended_ns;    // when the task before this one ended

@@ -112,15 +112,21 @@ OFA_INLINE void wait_until_stored() { asm volatile("cp.async.bulk.wait_group 0;"
 
 // --- matrix instructions -----------------------------------------------------------------------------------------
 
-// Where an operand tile starts. The leading offset matters only for a 256-wide MN-major operand.
-OFA_INLINE uint64_t descriptor(const void* tile) {
-    constexpr uint64_t SWIZZLE_128 = 1ull << 62, STRIDE = uint64_t(1024 >> 4) << 32, LEADING = uint64_t(8192 >> 4) << 16;
-    return SWIZZLE_128 | STRIDE | LEADING | ((shared_address(tile) & 0x3FFFF) >> 4);
+// Where an operand tile starts, all that differs between tiles: the lower word of a descriptor. The leading offset matters
+// only for a 256-wide MN-major operand.
+OFA_INLINE uint32_t tile_place(const void* tile) {
+    constexpr uint32_t LEADING = uint32_t(8192 >> 4) << 16;
+    return LEADING | ((shared_address(tile) & 0x3FFFF) >> 4);
 }
+OFA_INLINE uint64_t descriptor(uint32_t place) {
+    constexpr uint64_t SWIZZLE_128 = 1ull << 62, STRIDE = uint64_t(1024 >> 4) << 32;
+    return SWIZZLE_128 | STRIDE | place;
+}
+OFA_INLINE uint64_t descriptor(const void* tile) { return descriptor(tile_place(tile)); }
 
 // One step of 16 values of k further on, in units of the descriptor.
 template <bool mn_major>
-constexpr uint64_t K_STEP = mn_major ? 2048 >> 4 : 32 >> 4;
+constexpr uint32_t K_STEP = mn_major ? 2048 >> 4 : 32 >> 4;
 
 OFA_INLINE void begin_multiply() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 OFA_INLINE void commit_multiply() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
@@ -150,6 +156,36 @@ OFA_INLINE void multiply(float (&sums)[128], uint64_t a, uint64_t b) {
         : OFA_F32(0), OFA_F32(32), OFA_F32(64), OFA_F32(96)
         : "l"(a), "l"(b), "n"(int(a_mn_major)), "n"(int(b_mn_major)));
 }
+
+// The same for 64 columns of b. The first product of a sum overwrites it.
+#define OFA_SUMS_64                                                                                          \
+    "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, "    \
+    "%11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+// a in registers: word w of thread t is row 16 (t / 32) + t mod 32 / 4 + 8 (w mod 2), columns 2 (t mod 4) + 8 (w / 2) + {0, 1}
+// of k.
+template <bool b_mn_major>
+OFA_INLINE void multiply_64(float (&sums)[32], const uint32_t (&a)[4], uint64_t b) {
+    asm volatile(OFA_SUMS_64 "{%32, %33, %34, %35}, %36, 1, 1, 1, %37;\n"
+                 : OFA_F32(0)
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(int(b_mn_major)));
+}
+// Both K-major.
+OFA_INLINE void multiply_64(float (&sums)[32], uint64_t a, uint64_t b) {
+    asm volatile(OFA_SUMS_64 "%32, %33, 1, 1, 1, 0, 0;\n" : OFA_F32(0) : "l"(a), "l"(b));
+}
+#undef OFA_F8
+#define OFA_F8(i) "=f"(sums[i]), "=f"(sums[i + 1]), "=f"(sums[i + 2]), "=f"(sums[i + 3]), "=f"(sums[i + 4]), \
+                  "=f"(sums[i + 5]), "=f"(sums[i + 6]), "=f"(sums[i + 7])
+template <bool b_mn_major>
+OFA_INLINE void multiply_64_first(float (&sums)[32], const uint32_t (&a)[4], uint64_t b) {
+    asm volatile(OFA_SUMS_64 "{%32, %33, %34, %35}, %36, 0, 1, 1, %37;\n"
+                 : OFA_F32(0)
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(int(b_mn_major)));
+}
+OFA_INLINE void multiply_64_first(float (&sums)[32], uint64_t a, uint64_t b) {
+    asm volatile(OFA_SUMS_64 "%32, %33, 0, 1, 1, 0, 0;\n" : OFA_F32(0) : "l"(a), "l"(b));
+}
+#undef OFA_SUMS_64
 #undef OFA_F32
 #undef OFA_F8
 

@@ -2,6 +2,7 @@
 // it shares with Hopper.
 #pragma once
 
+#include "ops/sm80/attention.cuh"
 #include "ops/sm80/matmul.cuh"
 #include "ops/sm80/sample.cuh"
 #include "ops/sm80/stream.cuh"
@@ -19,6 +20,8 @@ OFA_FUNCTION bool run_body(Block& block, const TaskContext& ctx) {
         OFA_CASE(OPCODE_MATMUL_DX, sm80::op_matmul_dx)
         OFA_CASE(OPCODE_MATMUL_DX_GELU, sm80::op_matmul_dx_gelu)
         OFA_CASE(OPCODE_MATMUL_DW_ADAMW, sm80::op_matmul_dw_adamw)
+        OFA_CASE(OPCODE_ATTENTION, sm80::op_attention)
+        OFA_CASE(OPCODE_ATTENTION_BACKWARD, sm80::op_attention_backward)
         OFA_CASES_OF_BOTH
         OFA_CASE(OPCODE_STREAM_BEGIN, sm80::op_stream_begin)
         OFA_CASE(OPCODE_STREAM_QKV, sm80::op_stream_qkv)
