@@ -7,35 +7,26 @@ namespace ofa::sm90 {
 
 // What the softmax of a row needs beside its logits, in near memory.
 struct RowOfLogits {
-    float log2;     // of the denominator: the logarithm in base 2 of the sum of exp
+    float log2;      // of the denominator: the logarithm in base 2 of the sum of exp
     int32_t target;  // or -1
 };
 constexpr int ROWS_OF_LOGITS = 32;
 
 // By a warp: the pairs (largest, sum of exp) of a row's tiles, 32 at a time.
 OFA_INLINE float log2_of_denominator(const float* row, int tiles) {
-    constexpr int MOST = 8;
     const float2* const pairs = reinterpret_cast<const float2*>(row);
-    const float2 nothing = make_float2(-INFINITY, 0.0f);
-    float largest = -INFINITY, total = 0.0f;
-    float2 pair[MOST];
-    const auto load = [&](int base) {
-#pragma unroll
-        for (int k = 0; k < MOST; ++k) {
-            const int i = base + 32 * k + lane_of_thread();
-            pair[k] = i < tiles ? pairs[i] : nothing;
-        }
+    const auto pair_of_lane = [&](int base) {
+        const int i = base + lane_of_thread();
+        return i < tiles ? pairs[i] : make_float2(-INFINITY, 0.0f);
     };
-    for (int base = 0; base < tiles; base += 32 * MOST) {
-        load(base);
-#pragma unroll
-        for (int k = 0; k < MOST; ++k) largest = fmaxf(largest, pair[k].x);
-    }
+    float largest = -INFINITY, total = 0.0f;
+#pragma unroll 8
+    for (int base = 0; base < tiles; base += 32) largest = fmaxf(largest, pair_of_lane(base).x);
     largest = max_of_warp(largest);
-    for (int base = 0; base < tiles; base += 32 * MOST) {
-        if (tiles > 32 * MOST) load(base);
-#pragma unroll
-        for (int k = 0; k < MOST; ++k) total += sum_of_warp(pair[k].y * exp2_of((pair[k].x - largest) * LOG2_E));
+#pragma unroll 4
+    for (int base = 0; base < tiles; base += 32) {
+        const float2 pair = pair_of_lane(base);
+        total += sum_of_warp(pair.y * exp2_of((pair.x - largest) * LOG2_E));
     }
     return largest * LOG2_E + log2f(total);
 }
