@@ -271,7 +271,8 @@ OFA_INLINE void consume_tasks(Pipeline& pipeline) {
         // One place that calls, for bodies and for the second halves of products: with two of them ptxas spills.
         if (has_body(current_slot(pipeline)) || current_slot(pipeline).kind == SLOT_TOKEN) {
             run_slot(pipeline, current_slot(pipeline));
-            if (sm90::is_attention(current_slot(pipeline).task.opcode)) finish_attention(pipeline, current_slot(pipeline).task);
+            if (sm90::is_attention(current_slot(pipeline).task.opcode))
+                finish_attention(pipeline, current_slot(pipeline).task);
             sm90::fence_proxy_shared();  // the copy engine writes next where the body has been
         }
         block.sync();

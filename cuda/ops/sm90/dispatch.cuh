@@ -1,6 +1,6 @@
 // The bodies that a Hopper block calls. Products are none: they run in the kernel's entry (tile/product.cuh,
 // tile/staging.cuh); a weight's update is, for its second half. Nor is a token between its beginning and its sampling
-// (ops/sm90/token.cuh).
+// (ops/sm90/token.cuh), nor attention (tile/attention.cuh).
 #pragma once
 
 #include "ops/sm90/bodies.cuh"
