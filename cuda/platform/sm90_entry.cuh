@@ -262,7 +262,8 @@ OFA_INLINE void consume_tasks(Pipeline& pipeline) {
         // One place that calls: with two of them ptxas spills.
         if (has_call(next)) {
             run_slot(pipeline, next);
-            if (sm90::is_attention(current_slot(pipeline).task.opcode)) finish_attention(pipeline, current_slot(pipeline).task);
+            if (sm90::is_attention(current_slot(pipeline).task.opcode))
+                finish_attention(pipeline, current_slot(pipeline).task);
             sm90::fence_proxy_shared();  // the copy engine writes next where a body has been
         }
         if (current_slot(pipeline).kind == SLOT_PRODUCT) consume_product(pipeline, current_slot(pipeline));

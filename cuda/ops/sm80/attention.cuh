@@ -3,7 +3,7 @@
 //
 // A warp owns rows of the result and walks over the lines that they see, which lie in shared memory: forward and for dq
 // it owns queries and walks over keys, for dk and dv it owns keys and walks over queries. So the backward pass computes
-// the weights twice, and no two warps ever add to the same sum.
+// the weights twice, and no two warps ever add to the same sum. Hopper has its own: ops/sm90/attention.cuh.
 #pragma once
 
 #include "ops/rotary.h"

@@ -8,6 +8,10 @@
 // and walks over keys, for dk and dv it owns keys and walks over queries, everything transposed. So the backward pass computes
 // the weights twice; no two threads ever add to the same sum, and weights go from one product's sums to the next one's left
 // operand without leaving the registers.
+//
+// A product is waited for before the next block of scores begins. Only so do left operands lie where sums have lain; if both
+// are in use at a time, the assembler keeps 16 registers apart for each product of this kind in the whole entry, and the
+// epilogues of tile products spill.
 #pragma once
 
 #include "ops/rotary.h"
@@ -35,7 +39,9 @@ struct Rows {
 };
 
 // Looked up once: in the second half a chain of loads would cost more than a block of products.
-enum AttentionPart { QUERIES, KEYS, VALUES, OUTPUTS, OUTPUT_GRADIENTS, QUERY_GRADIENTS, KEY_GRADIENTS, VALUE_GRADIENTS, PARTS };
+enum AttentionPart {
+    QUERIES, KEYS, VALUES, OUTPUTS, OUTPUT_GRADIENTS, QUERY_GRADIENTS, KEY_GRADIENTS, VALUE_GRADIENTS, PARTS
+};
 struct AttentionViews {
     Rows of[PARTS];
     float* lse;
@@ -99,7 +105,7 @@ OFA_INLINE float2 turn_of(double turns) {
 OFA_INLINE float2 both_turns(float2 a, float2 b) { return make_float2(a.x * b.x - a.y * b.y, a.y * b.x + a.x * b.y); }
 
 OFA_INLINE void fill_turns(Block& block, const TaskContext& ctx, AttentionNumbers& numbers, int blocks) {
-    static_assert(BLOCK_THREADS % PAIRS == 0 && sizeof numbers.far_turn % sizeof numbers.near_turn == 0);
+    static_assert(BLOCK_THREADS % PAIRS == 0);
     const int pair = block.thread() % PAIRS;
     const double frequency = rotary_frequency(pair, HEAD_DIM, double(ctx.launch->model.rope_base));
     const int far = blocks * (ATTENTION_BLOCK / NEAR_POSITIONS);
@@ -248,13 +254,15 @@ struct AttentionPlace {
 using BlockSums = float[32];  // 64 x 64: of row half h and column 8 j + column + c of a thread, [4 j + 2 h + c]
 using BlockLeft = Left[STEPS];
 
-OFA_INLINE uint32_t block_at(const uint8_t* matrix, int block) { return tile_place(matrix) + uint32_t(block) * (BLOCK_BYTES >> 4); }
+OFA_INLINE uint32_t block_at(const uint8_t* matrix, int block) {
+    return tile_place(matrix) + uint32_t(block) * (BLOCK_BYTES >> 4);
+}
 
 // sums = a b^T, the lines of both being 64 rows.
 OFA_INLINE void multiply_by_lines(BlockSums& sums, uint32_t a, uint32_t b) {
     multiply_64_first(sums, descriptor(a), descriptor(b));
 #pragma unroll
-    for (int step = 1; step < STEPS; ++step) 
+    for (int step = 1; step < STEPS; ++step)
         multiply_64(sums, descriptor(a + step * K_STEP<false>), descriptor(b + step * K_STEP<false>));
 }
 
@@ -275,11 +283,12 @@ OFA_INLINE void pack_sums(const BlockSums& sums, BlockLeft& to) {
         }
 }
 
-// Rows that the group owns, into shared memory of its own: begun when it is done with those before, and waited for by all of it.
 OFA_INLINE void sync_group(const AttentionPlace& place) {
     asm volatile("bar.sync %0, 128;" ::"r"(2 + place.group) : "memory");
 }
-OFA_INLINE void begin_rows(const AttentionPlace& place, const AttentionMemory& memory, AttentionPart part, int block, int blocks) {
+// Rows that the group owns, into shared memory of its own, when all of it is done with those before.
+OFA_INLINE void begin_rows(const AttentionPlace& place, const AttentionMemory& memory, AttentionPart part, int block,
+                           int blocks) {
     if (block >= blocks) return;
     sync_group(place);
     const Rows from = memory.views->of[part];
@@ -470,7 +479,6 @@ OFA_INLINE void key_gradients(const AttentionMemory& memory, const AttentionPlac
         commit_multiply();
         wait_multiply<0>();
     }
-    wait_multiply<0>();
     begin_rows(place, memory, VALUES, next, blocks);
     store_sums(place, memory.views->of[VALUE_GRADIENTS], block, value_sums, 1.0f, 1.0f);
     turn_sums_back(place, *memory.numbers, block, key_sums);

@@ -1,5 +1,6 @@
 // The bodies of the sm90 program that both its kernels call, one line a task type: those of this folder where matrices are in
-// bf16 or one thread's loops would be too slow, those of ops/ where neither matters. They need no more than Ampere has.
+// bf16 or one thread's loops would be too slow, those of ops/ where neither matters. They need no more than Ampere has;
+// attention, of which each kernel has its own, is none of them.
 #pragma once
 
 #include "ops/sm90/cross_entropy.cuh"

@@ -1,6 +1,6 @@
 // The bodies that a Hopper block calls. Products are none: they run in the kernel's entry (tile/product.cuh,
 // tile/staging.cuh, tile/update.cuh); but before a weight's gradient AdamW's numbers of the step are worked out. Nor is a
-// token between its beginning and its sampling (ops/sm90/token.cuh).
+// token between its beginning and its sampling (ops/sm90/token.cuh), nor attention (tile/attention.cuh).
 #pragma once
 
 #include "ops/sm90/bodies.cuh"
