@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ofa_tui.checkpoint.checkpoint import PATTERN, Checkpoint
+from ofa_tui.checkpoint.checkpoint import Checkpoint
 from ofa_tui.cli import main
 from ofa_tui.errors import OfaError
 
@@ -48,7 +48,7 @@ def kill_while_it_writes(process: subprocess.Popen, checkpoints: Path, after: in
     give_up = time.monotonic() + 100
     while True:
         assert process.poll() is None and time.monotonic() < give_up
-        if len(list(checkpoints.glob(PATTERN))) < after or not list(checkpoints.glob(".step-*")):
+        if len(list(checkpoints.glob("step-*.safetensors"))) < after or not list(checkpoints.glob(".step-*")):
             time.sleep(0.001)
             continue
         process.send_signal(signal.SIGSTOP)
@@ -70,7 +70,7 @@ def test_a_run_killed_inside_a_checkpoint_goes_on_from_the_one_before(whole):
         process.kill()
         process.wait()
     assert list(checkpoints.glob(".step-*")), "it was killed in the midst of one"
-    newest = max(Checkpoint(path).step for path in checkpoints.glob(PATTERN))
+    newest = max(Checkpoint(path).step for path in checkpoints.glob("step-*.safetensors"))
     done = run(whole, "--record", "again", "--resume", "killed", "--sms", "train=3,serve=1,doom=0")
     assert done.returncode == 0, done.stderr
     expected, again = losses(whole / "whole"), losses(whole / "again")
