@@ -34,7 +34,7 @@ FREE = ("steps", "sweep_every", "sweep_batches")
 """Of a training's settings: they do not change a step, but for the learning rate."""
 NAME = re.compile(r"step-([0-9]+)\.safetensors")
 GIVE = "give a checkpoint, or the folder that holds some"
-MOST_TOP_K, MOST_SEED = (1 << 31) - 1, (1 << 64) - 1
+MOST_I32, MOST_OPTION, MOST_U64 = (1 << 31) - 1, (1 << 40) - 1, (1 << 64) - 1
 STORAGE_NAMES = {"f4": "fp32", "bf16": "bf16"}
 
 
@@ -188,9 +188,9 @@ class Checkpoint:
         self._sweep_due = state.flag("sweep_due")
         self._token, self._story = state.integer("token"), state.integer("story")
         drawn = state.inner("sampling")
-        self._sampling = Sampling(drawn.number("temperature", 0, 100), drawn.integer("top_k", 0, MOST_TOP_K),
+        self._sampling = Sampling(drawn.number("temperature", 0, 100), drawn.integer("top_k", 0, MOST_I32),
                                   drawn.number("top_p", 0, 1))
-        self._seed = drawn.integer("seed", 0, MOST_SEED)
+        self._seed = drawn.integer("seed", 0, MOST_U64)
 
     def _fields(self, name: str) -> Fields:
         return Fields.read(self.path, name, self._file.metadata.get(name, ""))
@@ -203,13 +203,13 @@ class Checkpoint:
             "data": [Path(path) for path in settings.texts("data")],
             "valid": [Path(path) for path in settings.texts("valid")],
             "tokenizer": settings.text("tokenizer"),
-            "steps": settings.integer("steps", 1),
-            "seed": settings.integer("seed"),
-            "sweep_every": settings.integer("sweep_every"),
+            "steps": settings.integer("steps", 1, MOST_OPTION),
+            "seed": settings.integer("seed", 0, MOST_I32),
+            "sweep_every": settings.integer("sweep_every", 0, MOST_OPTION),
             "sweep_batches": settings.integer("sweep_batches", 1),
-            "checkpoint_every": settings.integer("checkpoint_every"),
+            "checkpoint_every": settings.integer("checkpoint_every", 0, MOST_OPTION),
             "checkpoint_at_end": settings.flag("checkpoint_at_end"),
-            "keep": settings.integer("keep", 1),
+            "keep": settings.integer("keep", 1, MOST_I32),
         }
 
     def check(self) -> None:

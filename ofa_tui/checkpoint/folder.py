@@ -19,6 +19,7 @@ LOCK = ".lock"
 MOST_NOTE_BYTES = 200
 NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 """What a file system says that cannot lock files: some of those in a network."""
+MOST_TRIES = 100
 OTHER_FOLDER = "give another folder with --checkpoints"
 
 
@@ -40,7 +41,6 @@ class Claim:
             return
         self._let_go()
         try:
-            self._make_folder()
             self._descriptor = self._open_lock()
             note = f"process {os.getpid()} on {socket.gethostname()}, since {datetime.now():%Y-%m-%d %H:%M:%S}"
             os.truncate(self._descriptor, 0)
@@ -76,23 +76,34 @@ class Claim:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def _open_lock(self) -> int:
-        while True:
-            descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        # Its holder may take the lock's file and the folder away just after they were found here: then once more.
+        for _ in range(MOST_TRIES):
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                holder = _note(descriptor)
-                os.close(descriptor)
-                raise OfaError(f"another run ({holder}) writes its checkpoints into {self.folder}; "
-                               f"wait for its end, or {OTHER_FOLDER}") from None
-            except OSError as error:
-                if error.errno not in NO_LOCKS:
-                    os.close(descriptor)
-                    raise
-            # Its holder may have taken the file away after it was opened here: then others lock another file.
+                self._make_folder()
+                descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            except FileNotFoundError as error:
+                gone = error
+                continue
+            self._lock_file(descriptor)
             if self._is_there(descriptor):
                 return descriptor
             os.close(descriptor)
+            gone = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        raise gone
+
+    def _lock_file(self, descriptor: int) -> None:
+        """Closes it where it cannot be locked."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = _note(descriptor)
+            os.close(descriptor)
+            raise OfaError(f"another run ({holder}) writes its checkpoints into {self.folder}; wait for its end, or "
+                           f"{OTHER_FOLDER}") from None
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                os.close(descriptor)
+                raise
 
     def _is_there(self, descriptor: int) -> bool:
         try:
