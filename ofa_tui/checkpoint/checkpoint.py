@@ -34,6 +34,8 @@ FREE = ("steps", "sweep_every", "sweep_batches")
 """Of a training's settings: they do not change a step, but for the learning rate."""
 NAME = re.compile(r"step-([0-9]+)\.safetensors")
 GIVE = "give a checkpoint, or the folder that holds some"
+MOST_STEP_TOKENS = 1 << 22
+"""Far more than any preset has: what a step of more needs, memory and time, is never there."""
 MOST_I32, MOST_OPTION, MOST_U64 = (1 << 31) - 1, (1 << 40) - 1, (1 << 64) - 1
 STORAGE_NAMES = {"f4": "fp32", "bf16": "bf16"}
 
@@ -173,24 +175,35 @@ class Checkpoint:
         if found != FORMAT:
             raise OfaError(f"{path} is not a checkpoint of this version of ofa-tui ({brief(found) if found else 'no'} "
                            f"format and not {FORMAT!r}); --init takes weights from any safetensors file")
-        run, state = self._fields("run"), self._fields("state")
         self.settings: dict[str, Any] = self._fields("settings").values
-        self.identity = Identity(
-            run.text("preset"), run.text("tokenizer"), run.inner("model").values, run.inner("train").values,
-            run.text("train_text"), run.text("held_out_text"), run.integer("seed"), run.text("target"),
-        )
+        self._read_position(self._fields("state"))
+        self._read_run(self._fields("run"))
+
+    def _read_position(self, state: Fields) -> None:
         self.step, self.steps = state.integer("step"), state.integer("steps", 1)
-        self.model = run.inner("model").build(ModelConfig)
-        self.train = run.inner("train").build(TrainConfig, steps=self.steps, sweep_every=0,
-                                              sweep_batches=TrainConfig.sweep_batches)
-        if self.model.layers > len(self._file.entries):
-            raise run.inner("model").fail("layers")
         self._sweep_due = state.flag("sweep_due")
         self._token, self._story = state.integer("token"), state.integer("story")
         drawn = state.inner("sampling")
         self._sampling = Sampling(drawn.number("temperature", 0, 100), drawn.integer("top_k", 0, MOST_I32),
                                   drawn.number("top_p", 0, 1))
         self._seed = drawn.integer("seed", 0, MOST_U64)
+
+    def _read_run(self, run: Fields) -> None:
+        model, train = run.inner("model"), run.inner("train")
+        self.identity = Identity(
+            run.text("preset"), run.text("tokenizer"), model.values, train.values, run.text("train_text"),
+            run.text("held_out_text"), run.integer("seed"), run.text("target"),
+        )
+        self.model = model.build(ModelConfig, least=1)
+        self.train = train.build(TrainConfig, steps=self.steps, sweep_every=0, sweep_batches=TrainConfig.sweep_batches)
+        if self.model.layers > len(self._file.entries):
+            raise model.fail("layers")
+        if self.model.width % self.model.heads or self.model.head_dim % 2:
+            raise model.fail("heads")
+        if self.model.rope_base < 1:
+            raise model.fail("rope_base")
+        if not 1 <= self.train.batch * self.model.context <= MOST_STEP_TOKENS:
+            raise train.fail("batch")
 
     def _fields(self, name: str) -> Fields:
         return Fields.read(self.path, name, self._file.metadata.get(name, ""))

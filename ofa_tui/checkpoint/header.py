@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -82,10 +83,10 @@ class Fields:
             raise self.fail(name)
         return Fields(self._path, name, self.values[name])
 
-    def build(self, kind: type[T], **given: Any) -> T:
-        """A dataclass of whole numbers and numbers, those fields that are not `given` from this object, which has no
-        others."""
-        read = {"int": self.integer, "float": self.number}
+    def build(self, kind: type[T], least: int = 0, **given: Any) -> T:
+        """A dataclass of whole numbers, from `least` on, and of numbers: those fields that are not `given` from this
+        object, which has no others."""
+        read: dict[str, Callable[[str], Any]] = {"int": partial(self.integer, low=least), "float": self.number}
         described: Any = kind
         fields = {field.name: str(field.type) for field in dataclasses.fields(described) if field.name not in given}
         self._check_names(fields)

@@ -52,7 +52,10 @@ def run(args: argparse.Namespace) -> int:
             progress.total = batches
             progress.update(done, f"batch {done}/{batches}")
 
-        measured = evaluate(checkpoint, tokens, library, args.threads, on_batch)
+        try:
+            measured = evaluate(checkpoint, tokens, library, args.threads, on_batch)
+        except MemoryError:
+            raise OfaError(f"{checkpoint.path} needs more memory to be measured than there is") from None
         progress.close(f"{measured.tokens:,} tokens")
     print(json.dumps(_object(checkpoint, tokens, measured)) if args.json else measured.text())
     return 0
