@@ -90,6 +90,9 @@ def test_a_run_killed_inside_a_checkpoint_goes_on_from_the_one_before(whole):
     left = sorted(checkpoints.iterdir())
     assert len(left) == 3 and left[-1].name == "step-00000010.safetensors", "checkpoints go on as they were"
     assert not (whole / "again" / "checkpoints").exists()
+    done = run(whole, "--record", "third", "--resume", "again")
+    assert done.returncode == 2 and "again holds no checkpoint" in done.stderr
+    assert "its run wrote them into killed/checkpoints" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
