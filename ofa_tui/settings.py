@@ -16,6 +16,7 @@ from ofa_tui.presets import ALL_BATCHES, PRESETS, Preset, preset
 
 BACKENDS = ("auto", "host", "cuda")
 KEEP = 3
+KERNELS = ("auto", "portable", "sm80", "sm90")
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class Settings:
 
     preset: Preset
     backend: str
+    kernel: str
+    """Form of the GPU kernel."""
     steps: int
     sweep_every: int
     """Steps between two held-out sweeps, 0 for none."""
@@ -98,6 +101,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--sweep-batches", metavar="N|all",
                      help="batches of each (default: the preset's); the last one is always over all")
     run.add_argument("--backend", default="auto", choices=BACKENDS, help="where the kernel runs (default: auto)")
+    run.add_argument("--kernel", default="auto", choices=KERNELS,
+                     help="form of the GPU kernel (default: the fastest that trains the model)")
     run.add_argument("--sms", metavar="train=2,serve=1,doom=1", help="SMs (on the host: threads) per role")
     run.add_argument("--seed", type=int, metavar="N",
                      help="weights, data order, sampling, Doom (default: 1)")
@@ -268,6 +273,7 @@ def from_arguments(
     return Settings(
         preset=chosen,
         backend=args.backend,
+        kernel=args.kernel,
         steps=steps,
         sweep_every=_count("--sweep-every", args.sweep_every, chosen.train.sweep_every),
         sweep_batches=_sweep_batches(args.sweep_batches, chosen.train.sweep_batches),
