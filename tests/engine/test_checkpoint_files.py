@@ -235,6 +235,7 @@ def test_a_full_disk_ends_neither_the_run_nor_older_checkpoints(kernel, tmp_path
         failed = next_saved()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    wait_for(running, lambda s: s.steps_done > failed.step)  # else it may be the same step, which is saved then
     last = next_saved()
     steps = running.poll().steps_done
     wait_for(running, lambda s: s.steps_done > steps)
