@@ -15,6 +15,11 @@ from ofa_tui.errors import OfaError
 from ofa_tui.presets import ALL_BATCHES, PRESETS, Preset, preset
 
 BACKENDS = ("auto", "host", "cuda")
+TEXTS = {
+    "--data": "a UTF-8 text (.txt, .txt.xz or .txt.zst), or a folder of such texts",
+    "--valid": "a UTF-8 text (.txt, .txt.xz or .txt.zst)",
+}
+"""What the options that name text take."""
 
 
 @dataclass(frozen=True)
@@ -206,7 +211,8 @@ def _check_checkpoints(args: argparse.Namespace) -> None:
     if args.checkpoints is not None and os.path.exists(args.checkpoints) and not os.path.isdir(args.checkpoints):
         raise OfaError(f"--checkpoints {args.checkpoints} is a file; give a folder")
     if args.init is not None and not os.path.isfile(args.init):
-        raise OfaError(f"there is no file {args.init}; give --init a safetensors file")
+        what = "is a folder" if os.path.isdir(args.init) else "names no file that is there"
+        raise OfaError(f"--init {args.init} {what}; give the safetensors file with the weights to begin with")
 
 
 def from_arguments(
@@ -241,9 +247,10 @@ def from_arguments(
     if args.dooms is not None and not 1 <= args.dooms <= abi.MAX_GAMES:
         raise OfaError(f"--dooms {args.dooms} cannot be; choose 1 to {abi.MAX_GAMES}, or none with --sms doom=0")
     sms = chosen.sms if args.sms is None else parse_sms(args.sms)
-    for path in [*args.data, *args.valid]:
-        if not os.path.exists(path):
-            raise OfaError(f"there is no {path}; give --data and --valid existing files or folders")
+    for option, paths in (("--data", args.data), ("--valid", args.valid)):
+        for path in paths:
+            if not os.path.exists(path):
+                raise OfaError(f"{option} {path} names no file or folder that is there; give {TEXTS[option]}")
     return Settings(
         preset=chosen,
         backend=args.backend,

@@ -95,6 +95,20 @@ class RecordedRun:
         """Why an aborted or failed run ended."""
         return str(self._written_summary.get("message", ""))
 
+    @property
+    def ending(self) -> str:
+        """How the record ends, as part of a sentence that begins with a step."""
+        if self.exit_reason.startswith("SIG"):
+            return f"where {self.exit_reason} ended the run"
+        known = {
+            "finished": "where the run was finished",
+            "stopped": "where the run was stopped",
+            "recording stopped": "where the recording was stopped and the run went on",
+            KILLED: "where the record breaks off: the run was killed, or it still goes on",
+        }
+        return known.get(self.exit_reason, f"where the run {self.exit_reason}") + (
+            f": {self.message}" if self.message else "")
+
     @cached_property
     def seconds(self) -> float:
         """How long the run took, as far as its lines tell."""

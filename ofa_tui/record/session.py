@@ -125,6 +125,8 @@ def _note(snapshot: Snapshot, engine: Engine, writer: RunWriter) -> str:
     parts.append(f"{snapshot.train_tokens_per_s:,.0f} tokens/s")
     if engine.info.games:
         parts.append(f"{snapshot.frames_per_s:.1f} frames/s")
+    if snapshot.steps_done >= engine.info.steps:
+        parts.append("measuring the held-out text")
     return ", ".join(parts)
 
 
