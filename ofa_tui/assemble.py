@@ -42,6 +42,8 @@ from ofa_tui.record.events import read_events
 from ofa_tui.settings import Settings
 from ofa_tui.signals import signals_raise
 
+AT_ONCE_S = 0.2
+
 
 @dataclass(frozen=True)
 class Assembled:
@@ -80,6 +82,8 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
     with signals_raise(), ThreadPoolExecutor(1) as pool, compiling.given_up_on_error():
         # The compiler is another process: it runs while the text is prepared.
         kernel = pool.submit(_compile, backend, target, compiling)
+        with contextlib.suppress(TimeoutError):
+            kernel.result(AT_ONCE_S)  # where nothing can be compiled, say so before the rest takes its time
         events = _events(settings)
         # The record of a run that had a --prompt has it as an event too.
         prompt = "" if any(event.action == "prompt" and event.when == 0 for event in events) else settings.prompt

@@ -10,7 +10,6 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import NoReturn, TextIO, cast
 
 from ofa_tui import __version__, locations, settings
@@ -51,10 +50,12 @@ def _main_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"ofa-tui {__version__}")
     settings.add_arguments(parser)
     record = parser.add_argument_group("recording (no terminal needed)")
-    record.add_argument("--record", type=Path, metavar="DIR", help="run headless and write everything into DIR")
+    record.add_argument("--record", type=settings.named_path, metavar="DIR",
+                        help="run headless and write everything into DIR")
     record.add_argument("--frame-every", type=float, default=10.0, metavar="S",
                         help="seconds between two PNG frames (default: 10)")
-    record.add_argument("--doom-demo", type=Path, metavar="OUT.lmp", help="write Doom's player down as a demo")
+    record.add_argument("--doom-demo", type=settings.named_path, metavar="OUT.lmp",
+                        help="write Doom's player down as a demo")
     screen = parser.add_argument_group("the terminal")
     screen.add_argument("--theme", metavar="NAME", help="colour theme")
     screen.add_argument("--reduced-motion", action="store_true", help="repaint as little as possible")

@@ -85,6 +85,13 @@ class Settings:
         return plain
 
 
+def named_path(text: str) -> Path:
+    """The type of options that name a file or a folder. An empty name would be the working directory."""
+    if not text:
+        raise argparse.ArgumentTypeError("its name is empty")
+    return Path(text)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("the run")
     run.add_argument("--preset", metavar="P", help=f"model and training preset: {', '.join(PRESETS)}")
@@ -97,13 +104,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--sms", metavar="train=2,serve=1,doom=1", help="SMs (on the host: threads) per role")
     run.add_argument("--seed", type=int, metavar="N",
                      help="weights, data order, sampling, Doom (default: 1)")
-    run.add_argument("--events", type=Path, metavar="FILE",
+    run.add_argument("--events", type=named_path, metavar="FILE",
                      help="play back an events.jsonl: moves at their step, prompts at their token, Doom at its tic")
 
     text = parser.add_argument_group("text")
-    text.add_argument("--data", type=Path, action="append", default=[], metavar="FILE|FOLDER",
+    text.add_argument("--data", type=named_path, action="append", default=[], metavar="FILE|FOLDER",
                       help="train on this UTF-8 text (.txt, .xz, .zst), repeatable; default: generated stories")
-    text.add_argument("--valid", type=Path, action="append", default=[], metavar="FILE",
+    text.add_argument("--valid", type=named_path, action="append", default=[], metavar="FILE",
                       help="held-out text, repeatable; default: *.valid.* files of a folder, else the last 10 %%")
     text.add_argument("--tokenizer", metavar="T", help="bytes, bpe:N, gpt2 or a tokenizer JSON file")
 
@@ -120,16 +127,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                       help="write one after every so many steps, and at the end")
     kept.add_argument("--checkpoint-at-end", action="store_true", help="write one at the end, also after a signal")
     kept.add_argument("--checkpoint-at-start", action="store_true", help="write one before the first step")
-    kept.add_argument("--checkpoints", type=Path, metavar="DIR",
+    kept.add_argument("--checkpoints", type=named_path, metavar="DIR",
                       help="where (default: checkpoints in the record's folder); alone: at the end")
     kept.add_argument("--keep", type=int, default=3, metavar="K",
                       help="newest ones of this run that stay, beside one of step 0 (default: 3)")
-    kept.add_argument("--resume", type=Path, metavar="FILE|DIR",
+    kept.add_argument("--resume", type=named_path, metavar="FILE|DIR",
                       help="go on from a checkpoint, or from the newest whole one of a folder, bit for bit")
-    kept.add_argument("--init", type=Path, metavar="FILE", help="begin with the weights of any safetensors file")
+    kept.add_argument("--init", type=named_path, metavar="FILE", help="begin with the weights of any safetensors file")
 
     doom = parser.add_argument_group("Doom")
-    doom.add_argument("--wad", type=Path, metavar="FILE", help="IWAD to play (default: searched for)")
+    doom.add_argument("--wad", type=named_path, metavar="FILE", help="IWAD to play (default: searched for)")
     doom.add_argument("--map", default="", metavar="E1M1",
                       help="first map (default: the WAD's first); each further game begins one later")
     doom.add_argument("--skill", type=int, default=3, metavar="1-5", help="difficulty (default: 3)")

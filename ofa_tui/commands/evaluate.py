@@ -20,13 +20,14 @@ from ofa_tui.engine.library import load_kernel
 from ofa_tui.errors import OfaError
 from ofa_tui.presets import preset
 from ofa_tui.progress import Progress
+from ofa_tui.settings import named_path
 from ofa_tui.signals import signals_raise
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("checkpoint", type=Path, metavar="CHECKPOINT",
+    parser.add_argument("checkpoint", type=named_path, metavar="CHECKPOINT",
                         help="a checkpoint, or a folder: then its newest whole one")
-    parser.add_argument("--data", type=Path, action="append", default=[], metavar="FILE",
+    parser.add_argument("--data", type=named_path, action="append", default=[], metavar="FILE",
                         help="text to measure on, all of it, repeatable (default: what its own run held out)")
     parser.add_argument("--tokenizer", default="", metavar="T",
                         help="refuse to measure unless this is the checkpoint's tokenizer, which is used in any case")

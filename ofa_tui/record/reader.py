@@ -29,7 +29,8 @@ class RecordedRun:
         """Raises OfaError where there is no recorded run."""
         self.folder = folder
         if not folder.is_dir():
-            raise OfaError(f"there is no folder {folder}; give the folder of a recorded run")
+            what = "is a file" if folder.exists() else "names no folder that is there"
+            raise OfaError(f"{folder} {what}; give the folder that --record wrote")
         if not any((folder / name).exists() for name in ("run.json", "loss.csv")):
             raise OfaError(f"{folder} holds no recorded run; give the folder that --record wrote")
 

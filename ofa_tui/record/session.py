@@ -131,7 +131,8 @@ def _note(snapshot: Snapshot, engine: Engine, writer: RunWriter) -> str:
 
 
 def _closing_note(summary: dict[str, object]) -> str:
-    note = f"{summary['exit_reason']} after {summary['steps']} steps"
+    reason = str(summary["exit_reason"])
+    note = f"{'ended by ' if reason.startswith('SIG') else ''}{reason} after {summary['steps']} steps"
     if summary["last_loss"] is not None:
         note += f", loss {summary['last_loss']:.3f}"
     if summary["held_out_loss"] is not None:
