@@ -1,4 +1,7 @@
-"""`ofa-tui` and its sub-commands. Thin: parse, call, turn errors into one sentence and an exit code."""
+"""`ofa-tui` and its sub-commands. Thin: parse, call, turn errors into one sentence and an exit code.
+
+What takes a moment to import is imported where it is used, so that Ctrl-C in that moment is one sentence too.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,15 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from typing import NoReturn, TextIO, cast
+from typing import TYPE_CHECKING, NoReturn, TextIO, cast
 
-from ofa_tui import __version__, locations, settings
+from ofa_tui import __version__
 from ofa_tui.console import say
 from ofa_tui.errors import OfaError
 from ofa_tui.installation import command
+
+if TYPE_CHECKING:
+    from ofa_tui.settings import Settings
 
 DESCRIPTION = """\
 One resident kernel trains a language model, serves its changing weights and runs Doom,
@@ -40,6 +46,8 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _main_parser() -> argparse.ArgumentParser:
+    from ofa_tui import settings
+
     commands = "\n".join(f"  {name:<10} {text}" for name, (_, text) in SUBCOMMANDS.items())
     parser = _Parser(
         prog=command(),
@@ -63,6 +71,8 @@ def _main_parser() -> argparse.ArgumentParser:
 
 
 def _run(args: argparse.Namespace) -> int:
+    from ofa_tui import settings
+
     chosen = _resumed(args) if args.resume is not None else settings.from_arguments(args)
     if not 0.1 <= args.frame_every <= 1e9:
         raise OfaError(f"--frame-every {args.frame_every:g} cannot be; choose 0.1 seconds or more")
@@ -80,7 +90,8 @@ def _run(args: argparse.Namespace) -> int:
     return watch_run(chosen, theme=args.theme, reduced_motion=args.reduced_motion)
 
 
-def _resumed(args: argparse.Namespace) -> settings.Settings:
+def _resumed(args: argparse.Namespace) -> Settings:
+    from ofa_tui import settings
     from ofa_tui.checkpoint.checkpoint import find_checkpoint
 
     checkpoint, broken = find_checkpoint(args.resume)
@@ -112,6 +123,8 @@ def _dispatch(arguments: list[str]) -> int:
 
 def _report_bug() -> int:
     """An error nobody foresaw: the traceback goes into a file, a sentence to the user."""
+    from ofa_tui import locations
+
     log = locations.cache() / "crash.log"
     with contextlib.suppress(OSError):
         log.parent.mkdir(parents=True, exist_ok=True)
