@@ -24,7 +24,7 @@ from ofa_tui.doom.players import BEHAVIOURS
 from ofa_tui.engine import cuda_doctor, cuda_nvml
 from ofa_tui.engine.config import DoomConfig, RunConfig, Sampling, TrainState
 from ofa_tui.engine.cuda import open_engine
-from ofa_tui.engine.cuda_compiler import VARIANTS, Cubin, best_target, cubin_for, find_nvcc, nvcc_version
+from ofa_tui.engine.cuda_compiler import Cubin, Variant, choose_variant, cubin_for, find_nvcc, nvcc_version
 from ofa_tui.engine.cuda_library import DriverLibrary, GpuFacts
 from ofa_tui.engine.host import HostEngine
 from ofa_tui.engine.library import KernelLibrary, load_kernel
@@ -76,12 +76,13 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
     backend = choose_backend(settings.backend)
     if backend.note:
         Progress("backend").message(backend.note)
-    target = backend.target(settings.preset.model)
+    variant = backend.variant(settings.preset.model, settings.kernel)
+    target = variant.target if variant else "host"
     sms = _split(settings, backend)
     compiling = _CompileProgress("some minutes" if backend.gpu else "about half a minute")
     with signals_raise(), ThreadPoolExecutor(1) as pool, compiling.given_up_on_error():
         # The compiler is another process: it runs while the text is prepared.
-        kernel = pool.submit(_compile, backend, target, compiling)
+        kernel = pool.submit(_compile, backend, variant, compiling)
         with contextlib.suppress(TimeoutError):
             kernel.result(AT_ONCE_S)  # where nothing can be compiled, say so before the rest takes its time
         events = _events(settings)
@@ -214,9 +215,9 @@ class Backend:
     gpu: GpuFacts | None
     note: str = ""
 
-    def target(self, model: ModelConfig) -> str:
-        """What the programs of a model are compiled for."""
-        return best_target(self.gpu.capability, model) if self.gpu else "host"
+    def variant(self, model: ModelConfig, wanted: str = "auto") -> Variant | None:
+        """The form of the GPU kernel that trains a model; None on the CPU. Raises OfaError where it cannot be."""
+        return choose_variant(wanted, self.gpu, model) if self.gpu else None
 
 
 def choose_backend(wanted: str) -> Backend:
@@ -244,10 +245,10 @@ def _split(settings: Settings, backend: Backend) -> tuple[int, int, int]:
     return divide_sms(min(backend.gpu.n_sms, abi.MAX_SMS))
 
 
-def _compile(backend: Backend, target: str, on_compile: _CompileProgress) -> KernelLibrary | Cubin:
-    if backend.gpu is None:
+def _compile(backend: Backend, variant: Variant | None, on_compile: _CompileProgress) -> KernelLibrary | Cubin:
+    if backend.gpu is None or variant is None:
         return load_kernel(on_compile)
-    return cubin_for(VARIANTS[target], backend.gpu.architecture, on_compile, through_pycuda=True)
+    return cubin_for(variant, backend.gpu.architecture, on_compile, through_pycuda=True)
 
 
 def _prepare(settings: Settings) -> Prepared:

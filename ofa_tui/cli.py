@@ -98,7 +98,7 @@ def _resumed(args: argparse.Namespace) -> Settings:
     for sentence in broken:
         say(f"ofa-tui: {sentence.partition(';')[0]}; going on from an older one")
     args.resume = checkpoint.path
-    chosen = settings.from_arguments(args, before=checkpoint.settings)
+    chosen = settings.from_arguments(args, before=checkpoint.options())
     checkpoint.identity.check_preset(checkpoint.path, chosen.preset.name)
     return chosen
 

@@ -15,6 +15,8 @@ from ofa_tui.errors import OfaError
 from ofa_tui.presets import ALL_BATCHES, PRESETS, Preset, preset
 
 BACKENDS = ("auto", "host", "cuda")
+KEEP = 3
+KERNELS = ("auto", "portable", "sm80", "sm90")
 TEXTS = {
     "--data": "a UTF-8 text (.txt, .txt.xz or .txt.zst), or a folder of such texts",
     "--valid": "a UTF-8 text (.txt, .txt.xz or .txt.zst)",
@@ -28,6 +30,8 @@ class Settings:
 
     preset: Preset
     backend: str
+    kernel: str
+    """Form of the GPU kernel."""
     steps: int
     sweep_every: int
     """Steps between two held-out sweeps, 0 for none."""
@@ -69,6 +73,7 @@ class Settings:
     """Steps, 0 for none in between."""
     checkpoint_at_start: bool
     checkpoint_at_end: bool
+    """Also without `checkpoint_every`, with which the end is always kept."""
     keep: int
 
     @property
@@ -86,9 +91,9 @@ class Settings:
 
 
 def named_path(text: str) -> Path:
-    """The type of options that name a file or a folder. An empty name would be the working directory."""
+    """For argparse: an empty text would be the working directory."""
     if not text:
-        raise argparse.ArgumentTypeError("its name is empty")
+        raise argparse.ArgumentTypeError("an empty name is no path")
     return Path(text)
 
 
@@ -101,6 +106,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--sweep-batches", metavar="N|all",
                      help="batches of each (default: the preset's); the last one is always over all")
     run.add_argument("--backend", default="auto", choices=BACKENDS, help="where the kernel runs (default: auto)")
+    run.add_argument("--kernel", default="auto", choices=KERNELS,
+                     help="form of the GPU kernel (default: the fastest that trains the model)")
     run.add_argument("--sms", metavar="train=2,serve=1,doom=1", help="SMs (on the host: threads) per role")
     run.add_argument("--seed", type=int, metavar="N",
                      help="weights, data order, sampling, Doom (default: 1)")
@@ -124,15 +131,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     kept = parser.add_argument_group("checkpoints")
     kept.add_argument("--checkpoint-every", type=int, metavar="STEPS",
-                      help="write one after every so many steps, and at the end")
+                      help="write one after every so many steps, and at the end; 0: no more of a run that is resumed")
     kept.add_argument("--checkpoint-at-end", action="store_true", help="write one at the end, also after a signal")
     kept.add_argument("--checkpoint-at-start", action="store_true", help="write one before the first step")
     kept.add_argument("--checkpoints", type=named_path, metavar="DIR",
-                      help="where (default: checkpoints in the record's folder); alone: at the end")
-    kept.add_argument("--keep", type=int, default=3, metavar="K",
-                      help="newest ones of this run that stay, beside one of step 0 (default: 3)")
+                      help="where (default: checkpoints in the record's folder, or beside the one that is resumed); "
+                           "alone: at the end")
+    kept.add_argument("--keep", type=int, metavar="K",
+                      help=f"newest ones of this run that stay, beside one of step 0 (default: {KEEP})")
     kept.add_argument("--resume", type=named_path, metavar="FILE|DIR",
-                      help="go on from a checkpoint, or from the newest whole one of a folder, bit for bit")
+                      help="go on from a checkpoint, or from the newest whole one of a folder, bit for bit; "
+                           "checkpoints go on as before")
     kept.add_argument("--init", type=named_path, metavar="FILE", help="begin with the weights of any safetensors file")
 
     doom = parser.add_argument_group("Doom")
@@ -191,45 +200,54 @@ def _sweep_batches(text: str | None, default: int) -> int:
 
 
 def _with_those_of(args: argparse.Namespace, before: Mapping[str, Any]) -> argparse.Namespace:
-    """The arguments, and in place of those not given the ones of the run that is resumed."""
-    try:
-        return argparse.Namespace(**vars(args) | {
-            "preset": args.preset or before["preset"]["name"],
-            "steps": before["steps"] if args.steps is None else args.steps,
-            "seed": before["seed"] if args.seed is None else args.seed,
-            "sweep_every": before["sweep_every"] if args.sweep_every is None else args.sweep_every,
-            "sweep_batches": args.sweep_batches or str(before["sweep_batches"]),
-            "tokenizer": args.tokenizer or before["tokenizer"],
-            "data": args.data or [Path(path) for path in before["data"]],
-            "valid": args.valid or ([] if args.data else [Path(path) for path in before["valid"]]),
-        })
-    except (KeyError, TypeError) as error:
-        raise OfaError(f"{args.resume} does not say with which options it was written ({error}); "
-                       "take another checkpoint") from None
+    """The arguments, and in place of those not given the ones of the run that is resumed.
+
+    It goes on writing checkpoints as that run did, into the folder of the one that it is resumed from.
+    """
+    every = before["checkpoint_every"] if args.checkpoint_every is None else args.checkpoint_every
+    at_end = args.checkpoint_at_end or before["checkpoint_at_end"]
+    writes = every or at_end or args.checkpoint_at_start
+    return argparse.Namespace(**vars(args) | {
+        "preset": args.preset or before["preset"],
+        "steps": before["steps"] if args.steps is None else args.steps,
+        "seed": before["seed"] if args.seed is None else args.seed,
+        "sweep_every": before["sweep_every"] if args.sweep_every is None else args.sweep_every,
+        "sweep_batches": args.sweep_batches or str(before["sweep_batches"]),
+        "tokenizer": args.tokenizer or before["tokenizer"],
+        "data": args.data or before["data"],
+        "valid": args.valid or ([] if args.data else before["valid"]),
+        "checkpoints": args.checkpoints or (args.resume.parent if writes else None),
+        "checkpoint_every": every,
+        "checkpoint_at_end": at_end,
+        "keep": args.keep or before["keep"],
+    })
 
 
 def _check_checkpoints(args: argparse.Namespace) -> None:
-    if args.checkpoint_every is not None and not 1 <= args.checkpoint_every < 2**40:
+    least = 0 if args.resume else 1  # 0 ends what the run that is resumed did
+    if args.checkpoint_every is not None and not least <= args.checkpoint_every < 2**40:
         raise OfaError(f"--checkpoint-every {args.checkpoint_every} cannot be; give at least 1 step")
-    if not 1 <= args.keep < 2**31:
+    if args.keep is not None and not 1 <= args.keep < 2**31:
         raise OfaError(f"--keep {args.keep} cannot be; keep at least 1")
     if args.resume and args.init:
         raise OfaError("--resume and --init cannot both say with which weights to begin; leave one out")
     if args.checkpoints is not None and os.path.exists(args.checkpoints) and not os.path.isdir(args.checkpoints):
         raise OfaError(f"--checkpoints {args.checkpoints} is a file; give a folder")
+    if args.init is not None and os.path.isdir(args.init):
+        raise OfaError(f"--init {args.init} is a folder; name one of its safetensors files")
     if args.init is not None and not os.path.isfile(args.init):
-        what = "is a folder" if os.path.isdir(args.init) else "names no file that is there"
-        raise OfaError(f"--init {args.init} {what}; give the safetensors file with the weights to begin with")
+        raise OfaError(f"there is no file {args.init}; give --init a safetensors file")
 
 
 def from_arguments(
     args: argparse.Namespace, default_preset: str = "tiny", before: Mapping[str, Any] | None = None
 ) -> Settings:
-    """Checked settings. `before`: those of the run that is resumed, as plain values.
+    """Checked settings. `before`: those of the run that is resumed (Checkpoint.options).
 
     Raises OfaError with the first thing that cannot be.
     """
     _check_checkpoints(args)
+    args.checkpoint_at_end |= args.checkpoints is not None and not args.checkpoint_at_start
     if before is not None:
         args = _with_those_of(args, before)
     sampling_asked = (args.temperature, args.top_k, args.top_p) != (None, None, None)
@@ -261,6 +279,7 @@ def from_arguments(
     return Settings(
         preset=chosen,
         backend=args.backend,
+        kernel=args.kernel,
         steps=steps,
         sweep_every=_count("--sweep-every", args.sweep_every, chosen.train.sweep_every),
         sweep_batches=_sweep_batches(args.sweep_batches, chosen.train.sweep_batches),
@@ -289,5 +308,5 @@ def from_arguments(
         checkpoint_every=args.checkpoint_every or 0,
         checkpoint_at_start=args.checkpoint_at_start,
         checkpoint_at_end=args.checkpoint_at_end,
-        keep=args.keep,
+        keep=args.keep or KEEP,
     )

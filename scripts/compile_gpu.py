@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles the kernel for a GPU without having one, and reads the assembler's report.
 
-    scripts/compile_gpu.py [--arch 90a] [--variant portable|sm90] [--nvcc PATH] [--disassembler PATH] [--keep FILE]
+    scripts/compile_gpu.py [--arch 90a] [--variant NAME] [--nvcc PATH] [--disassembler PATH] [--keep FILE]
 
 Without --variant each that the architecture runs, in processes of their own. Prints registers, stack and spills of the
 entry and, apart from it, the called functions that spill most. Fails when the entry spills registers, when the
@@ -173,7 +173,8 @@ def compile_each(variants: list[Variant], arguments: list[str]) -> int:
 
 def runs_on(variant: Variant, architecture: str) -> bool:
     """Whether the variant can be compiled for an architecture, like `90a`."""
-    return variant.capability is None or architecture == "{}{}a".format(*variant.capability)
+    number = int(architecture.rstrip("af"))
+    return variant.runs_on((number // 10, number % 10)) and (variant.capability is None or architecture.endswith("a"))
 
 
 def main() -> int:

@@ -3,10 +3,10 @@
 
     scripts/gpu_probe.py CUBIN [--out FOLDER] [--part NAME ...]
 
-Needs a Hopper GPU, PyTorch and NumPy; `scripts/compile_gpu.py --keep` makes the cubin. Every part runs in a process of
-its own, so that one that fails or hangs takes no other with it; the table comes last. Each check makes a program of one
-task type out of the Launch struct of a run (no waits, a queue that ends after one iteration), or, for whole steps, runs
-the programs of `compile_programs` unchanged.
+Needs a Hopper GPU, PyTorch and NumPy; `scripts/compile_gpu.py --keep` makes the cubin, of the sm90 or the sm80 kernel.
+Every part runs in a process of its own, so that one that fails or hangs takes no other with it; the table comes last.
+Each check makes a program of one task type out of the Launch struct of a run (no waits, a queue that ends after one
+iteration), or, for whole steps, runs the programs of `compile_programs` unchanged.
 """
 
 from __future__ import annotations

@@ -21,7 +21,6 @@ from ofa_tui.presets import ModelConfig, TrainConfig, preset
 from ofa_tui.program.ops import OPCODES, OPS
 
 SHARED_BYTES = 232_448
-THREADS = 384
 USES = 5
 DEADLINE_S = 8.0
 
@@ -60,7 +59,7 @@ class Kernel:
     def start(self, launch: np.ndarray, blocks: int, stream: torch.cuda.Stream) -> None:
         self._argument = launch.copy()
         arguments = (ctypes.c_void_p * 1)(self._argument.ctypes.data)
-        call(self.cuda.cuLaunchKernel, self.function, blocks, 1, 1, THREADS, 1, 1, SHARED_BYTES,
+        call(self.cuda.cuLaunchKernel, self.function, blocks, 1, 1, self.attribute(0), 1, 1, SHARED_BYTES,
              ctypes.c_void_p(stream.cuda_stream), arguments, None)
 
     def tensor_map(self, address: int, dims: list[int], strides: list[int], box: list[int]) -> np.ndarray:

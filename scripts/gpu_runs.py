@@ -37,6 +37,7 @@ class Options:
     out: Path
     cubin: Path | None
     sm90_cubin: Path | None
+    sm80_cubin: Path | None
     demos_cubin: Path | None
     golden: Path
 
@@ -111,11 +112,13 @@ def read_cubin(path: Path | None, variant: cuda_compiler.Variant) -> Cubin:
 
 
 def engine(options: Options, config: RunConfig, programs: ProgramSet | None = None) -> CudaEngine:
-    return open_engine(programs or programs_of(config), config, read_cubin(options.cubin, VARIANTS["host"]))
+    return open_engine(programs or programs_of(config), config, read_cubin(options.cubin, VARIANTS["portable"]))
 
 
-def hopper_engine(options: Options, config: RunConfig) -> CudaEngine:
-    return open_engine(programs_of(config, "sm90"), config, read_cubin(options.sm90_cubin, VARIANTS["sm90"]))
+def hopper_engine(options: Options, config: RunConfig, variant: str = "sm90") -> CudaEngine:
+    """The Hopper program, run by the kernel for Hopper or, `sm80`, by the one for Ampere and newer."""
+    cubin = options.sm90_cubin if variant == "sm90" else options.sm80_cubin
+    return open_engine(programs_of(config, "sm90"), config, read_cubin(cubin, VARIANTS[variant]))
 
 
 def follow(running: ResidentEngine, until: Callable[[Snapshot], bool], limit_s: float) -> list[Snapshot]:

@@ -62,7 +62,7 @@ from ofa_tui.program.lowering import compile_programs
 from ofa_tui.program.ops import OPCODES
 from ofa_tui.program.types import ProgramSet
 
-FIRST_LIGHT_STEPS, BITWISE_STEPS = 50, 200
+FIRST_LIGHT_STEPS, BITWISE_STEPS, SM80_STEPS = 50, 200, 60
 LOSS_TOLERANCE = 1e-4
 REPORT_S = 10.0
 """From a fault to its report."""
@@ -183,7 +183,8 @@ def _fault(options: Options, kind: str, target: str = "host") -> Result:
     """One fault in a run of its own; how long its report took."""
     config = tiny(1000, (20, 4, 0)) if target == "host" else hopper_config(SMALL, 1000, (20, 24, 0))
     cubin = options.cubin if target == "host" else options.sm90_cubin
-    running = open_engine(_broken(config, kind, target), config, read_cubin(cubin, VARIANTS[target]))
+    variant = VARIANTS["portable" if target == "host" else "sm90"]
+    running = open_engine(_broken(config, kind, target), config, read_cubin(cubin, variant))
     if kind == "bad address":
         running.memory["operands"]["base"][10] = 0x10
     elif kind == "endless task":
@@ -357,10 +358,14 @@ def part_hopper_reference(options: Options) -> Result:
 
 def part_hopper(options: Options) -> Result:
     """The Hopper kernel on a small model: close to f4, and the same bits whoever computes them."""
+    return _small_model(options, "sm90")
+
+
+def _small_model(options: Options, variant: str) -> Result:
     expected = np.array(json.loads((options.out / HOPPER_LOSSES).read_text()))
     found, notes = [], []
     for sms in ((96, 28, 0), (64, 24, 0), (20, 0, 0)):
-        running = hopper_engine(options, hopper_config(SMALL, len(expected), sms))
+        running = hopper_engine(options, hopper_config(SMALL, len(expected), sms), variant)
         snapshots = run_to_end(running, 40)
         found.append(np.array(losses_of(snapshots)))
         rate = max((s.served_per_s for s in snapshots), default=0.0)
@@ -372,6 +377,21 @@ def part_hopper(options: Options) -> Result:
     equal = all(losses.tobytes() == found[0].tobytes() for losses in found)
     return {"ok": equal and mean < 0.02, "line": f"difference to f4 {mean:.4f}, at most {worst:.4f}, runs "
                                                   f"{'equal' if equal else 'DIFFER'}; " + "; ".join(notes)}
+
+
+def part_sm80(options: Options) -> Result:
+    """The kernel for Ampere and newer: the small model as above, then a few steps of model-s."""
+    small = _small_model(options, "sm80")
+    print(small["line"], flush=True)
+    running = hopper_engine(options, hopper_config(preset("model-s").model, SM80_STEPS, (96, 28, 0)), "sm80")
+    snapshots = run_to_end(running, 60)
+    losses = np.array(losses_of(snapshots))
+    ms = float(np.median(np.diff(running.memory["step_end_ns"].astype(np.int64))) / 1e6)
+    served = max((s.served_per_s for s in snapshots), default=0.0)
+    running.close()
+    learns = len(losses) == SM80_STEPS and bool(np.isfinite(losses).all() and losses[-1] < losses[0])
+    line = f"model-s: {ms:.2f} ms a step, {served:.0f} tokens/s, losses {losses[0]:.3f} to {losses[-1]:.3f}"
+    return {"ok": small["ok"] and learns, "line": f"{small['line']}; {line}", "ms": ms, "losses": losses.tolist()}
 
 
 def part_model_s(options: Options) -> Result:
@@ -522,6 +542,7 @@ PARTS: dict[str, tuple[Callable[[Options], Result], int]] = {
     "demos": (part_demos, 480),
     "hopper_reference": (part_hopper_reference, 480),
     "hopper": (part_hopper, 150),
+    "sm80": (part_sm80, 240),
     "model_s": (part_model_s, 300),
     "launches": (part_launches, 180),
     "finite": (part_finite, 120),
@@ -535,7 +556,8 @@ PARTS: dict[str, tuple[Callable[[Options], Result], int]] = {
 
 
 def _file_arguments(options: Options) -> list[str]:
-    files = {"--cubin": options.cubin, "--sm90-cubin": options.sm90_cubin, "--demos-cubin": options.demos_cubin}
+    files = {"--cubin": options.cubin, "--sm90-cubin": options.sm90_cubin, "--sm80-cubin": options.sm80_cubin,
+             "--demos-cubin": options.demos_cubin}
     return [part for flag, value in files.items() if value for part in (flag, str(value))]
 
 
@@ -583,13 +605,15 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("gpu-suite"), help="where reports go (default: gpu-suite)")
     parser.add_argument("--cubin", type=Path, help="a compiled portable kernel to use as it is")
     parser.add_argument("--sm90-cubin", type=Path, help="a compiled Hopper kernel to use as it is")
+    parser.add_argument("--sm80-cubin", type=Path, help="a compiled kernel for Ampere and newer to use as it is")
     parser.add_argument("--demos-cubin", type=Path, help="a compiled demo player to use as it is")
     parser.add_argument("--golden", type=Path, default=ROOT.parent / "shared" / "doom-golden",
                         help="folder of demos with their traces")
     parser.add_argument("--run", choices=PARTS, help=argparse.SUPPRESS)
     parser.add_argument("--hold", choices=("run", "memory", "checkpoints"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    options = Options(arguments.out, arguments.cubin, arguments.sm90_cubin, arguments.demos_cubin, arguments.golden)
+    options = Options(arguments.out, arguments.cubin, arguments.sm90_cubin, arguments.sm80_cubin, arguments.demos_cubin,
+                      arguments.golden)
     options.out.mkdir(parents=True, exist_ok=True)
     if arguments.hold:
         hold(options, arguments.hold)

@@ -1,5 +1,5 @@
 // An NVIDIA GPU: a block is the threads of a CTA that run bodies, one CTA per SM. On Hopper they are its last two
-// warpgroups (platform/sm90_entry.cuh), in the portable kernel all (platform/device_entry.cuh).
+// warpgroups (platform/sm90_entry.cuh), in the other kernels all (platform/device_entry.cuh, platform/sm80_entry.cuh).
 #pragma once
 
 #include <math.h>

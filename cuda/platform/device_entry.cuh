@@ -1,6 +1,12 @@
 // The portable GPU kernel's entry: one CTA per SM, all resident, and every thread runs bodies.
 #pragma once
 
+namespace ofa {
+
+OFA_INLINE uint64_t least_shared_bytes(const Model& /*model*/) { return 0; }
+
+}  // namespace ofa
+
 extern "C" __global__ void __launch_bounds__(ofa::BLOCK_THREADS, 1)
 megakernel(const __grid_constant__ ofa::Launch launch) {
     __shared__ ofa::Block block;

@@ -14,7 +14,7 @@ OFA_INLINE uint64_t scratch_bytes_of(const Model& model) {
 }  // namespace ofa
 
 // One thread. `facts`: scratch bytes of an SM, bytes of a game and of its snapshot, the clock, the layout
-// (ofa_tui/abi_header.py), and the shared memory that a block of the kernel lays out itself.
+// (ofa_tui/abi_header.py), and the least shared memory that a block needs; 0 for a kernel that lays out none itself.
 extern "C" __global__ void kernel_facts(const __grid_constant__ ofa::Launch launch, uint64_t* facts) {
     using namespace ofa;
     const uint64_t layout[] = {OFA_LAYOUT};
@@ -23,9 +23,5 @@ extern "C" __global__ void kernel_facts(const __grid_constant__ ofa::Launch laun
     facts[2] = sizeof(DoomState);
     facts[3] = now_ns();
     for (int i = 0; i < OFA_LAYOUT_COUNT; ++i) facts[4 + i] = layout[i];
-#if defined(OFA_SM90)
-    facts[4 + OFA_LAYOUT_COUNT] = SHARED_BYTES;
-#else
-    facts[4 + OFA_LAYOUT_COUNT] = 0;
-#endif
+    facts[4 + OFA_LAYOUT_COUNT] = least_shared_bytes(launch.model);
 }

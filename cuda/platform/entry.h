@@ -3,6 +3,8 @@
 
 #if defined(OFA_SM90)
 #include "platform/sm90_entry.cuh"
+#elif defined(OFA_SM80)
+#include "platform/sm80_entry.cuh"
 #elif defined(__CUDACC__)
 #include "platform/device_entry.cuh"
 #else

@@ -2,12 +2,14 @@
 #pragma once
 
 #include "ops/sm90/token.cuh"
-#include "tile/epilogue.cuh"
 #include "tile/pipeline.cuh"
 #include "tile/product.cuh"
+#include "tile/staging.cuh"
 #include "tile/token.cuh"
 
 namespace ofa {
+
+OFA_INLINE uint64_t least_shared_bytes(const Model& /*model*/) { return SHARED_BYTES; }
 
 constexpr int PRODUCER_REGISTERS = 56, CONSUMER_REGISTERS = 224;
 
@@ -178,7 +180,7 @@ OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STA
     sum_products(pipeline, slot, stages, sums);
     const Task& task = slot.task;
     const int thread = fresh_thread(), consumer = consumer_of(thread);  // not kept during the sums
-    const TilePlace place(task, thread, consumer);
+    const ConsumerPlace place(task, consumer, thread % WARPGROUP / 32, thread % 32);
     switch (task.opcode) {
     case OPCODE_MATMUL_DW_ADAMW:
         pipeline.block.sync();  // both have read the stages, where the gradient comes to lie

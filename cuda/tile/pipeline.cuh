@@ -9,13 +9,13 @@
 
 #include "ofa_abi.h"
 #include "task.h"
+#include "tile/shape.cuh"
 #include "tile/sm90.cuh"
 #include "tile/step.cuh"
 #include "tile/update.cuh"
 
 namespace ofa {
 
-constexpr int TILE_DEPTH = 64;
 constexpr int WARPGROUP = 128, CONSUMERS = 2, CONSUMER_WARPS = 8;
 constexpr int STAGES = 4, SLOTS = 2, BUFFERS = 2;
 constexpr int A_BYTES = TILE_ROWS * TILE_DEPTH * 2, B_BYTES = TILE_COLUMNS * TILE_DEPTH * 2;

@@ -8,13 +8,13 @@
 
 #include <stdint.h>
 
+#include "tile/shared.cuh"
+
 namespace ofa::sm90 {
 
 // --- shared-memory barriers --------------------------------------------------------------------------------------
 
 using Barrier = uint64_t;
-
-OFA_INLINE uint32_t shared_address(const void* p) { return uint32_t(__cvta_generic_to_shared(p)); }
 
 OFA_INLINE void open_barrier(Barrier* barrier, uint32_t arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");

@@ -3,12 +3,13 @@
 #pragma once
 
 #include "tile/adamw.cuh"
+#include "tile/shape.cuh"
 
 namespace ofa {
 
 // Near memory: the gradient f4 [128, 256], then the next version bf16 [128, 256]. The 16-byte pieces of a line are exchanged
 // by the number of the line modulo 8, so that neither lines nor columns of lines meet in the same banks.
-constexpr int TILE_ROWS = 128, TILE_COLUMNS = 256, GRADIENT_BYTES = TILE_ROWS * TILE_COLUMNS * 4;
+constexpr int GRADIENT_BYTES = TILE_ROWS * TILE_COLUMNS * 4;
 
 OFA_INLINE uint8_t* gradient_at(uint8_t* near, int row, int column) {
     return near + row * (TILE_COLUMNS * 4) + (((column / 4) ^ (row % 8)) * 16) + column % 4 * 4;

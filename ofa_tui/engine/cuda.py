@@ -46,6 +46,7 @@ class KernelFacts:
     asked_ns: int
     """The host's monotonic clock when the GPU's stood at clock_ns."""
     shared_bytes: int
+    """The least that a block needs; 0 where the kernel lays out none itself."""
 
 
 def default_deadline_s(config: RunConfig, variant: Variant) -> float:
@@ -91,7 +92,7 @@ class CudaEngine(ResidentEngine):
             self._block_threads = cubin.variant.block_threads
             self._dynamic_shared = _dynamic_shared(self._gpu, self._facts)
             self._gpu.allow_shared(self._kernel, self._dynamic_shared)
-            if len(memory["tensor_maps"]):  # the driver makes them in a context only
+            if cubin.variant.tensor_maps and len(memory["tensor_maps"]):  # the driver makes them in a context only
                 cuda_maps.fill(memory["tensor_maps"], memory["operands"], programs, DriverLibrary())
         self._copy = SharedCopy(self._gpu, memory, self._base)
         super().__init__(config, memory, run_info(config, "cuda", facts.name, notes), self._copy.load,
@@ -343,7 +344,7 @@ def _check_fits(programs: ProgramSet, config: RunConfig, cubin: Cubin, gpu: Gpu)
     variant, facts = cubin.variant, gpu.facts
     if programs.target != variant.target:
         raise OfaError(f"the {variant.name} kernel runs programs for {variant.target}, not for {programs.target}")
-    if variant.capability not in (None, facts.capability):
+    if not variant.runs_on(facts.capability):
         raise OfaError(f"the {variant.name} kernel does not run on {facts.name}; use --backend host")
     if config.n_sms > facts.n_sms:
         raise OfaError(f"{facts.name} has {facts.n_sms} SMs and {config.n_sms} were asked for; use fewer with --sms")
@@ -365,12 +366,12 @@ def _ask_kernel(gpu: Gpu, function: Any, config: RunConfig) -> KernelFacts:
 
 
 def _dynamic_shared(gpu: Gpu, facts: KernelFacts) -> int:
-    """What the kernel lays out itself; at least half an SM's, so that no two blocks share one."""
+    """All that a block can have where the kernel lays it out itself; else half an SM's: no two blocks share one."""
     of_sm, most = gpu.shared_bytes()
     if facts.shared_bytes > most:
         raise OfaError(f"the kernel needs {facts.shared_bytes} bytes of shared memory a block; "
                        f"{gpu.facts.name} has {most}")
-    return max(facts.shared_bytes, min(of_sm // 2, most - 4096))
+    return most if facts.shared_bytes else min(of_sm // 2, most - 4096)
 
 
 def open_engine(programs: ProgramSet, config: RunConfig, cubin: Cubin, notes: tuple[str, ...] = (),

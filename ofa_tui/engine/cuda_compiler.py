@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ofa_tui import abi_header, locations
 from ofa_tui.engine import compiler
+from ofa_tui.engine.cuda_library import GpuFacts
 from ofa_tui.errors import OfaError
 from ofa_tui.presets import ModelConfig
 
@@ -32,10 +33,16 @@ class Variant:
     defines: tuple[str, ...]
     block_threads: int
     capability: tuple[int, int] | None
-    """The only one it runs on; None for any."""
+    """The only one it runs on; None for any from `least` on."""
     flops: float
     """Operations a second that it does at the very least, from which the deadline of a wait follows."""
+    least: tuple[int, int] = (7, 5)
+    tensor_maps: bool = False
+    """Whether products are moved by tensor maps (cuda_maps.py)."""
     source: str = "megakernel.cu"
+
+    def runs_on(self, capability: tuple[int, int]) -> bool:
+        return capability == self.capability if self.capability else capability >= self.least
 
     @property
     def text(self) -> str:
@@ -44,16 +51,21 @@ class Variant:
 
 
 VARIANTS = {
-    variant.target: variant
+    variant.name: variant
     for variant in (
         Variant("portable", "host", (), 256, None, 1e11),
-        Variant("sm90", "sm90", ("OFA_SM90",), 384, (9, 0), 1e13),
+        Variant("sm90", "sm90", ("OFA_SM90",), 384, (9, 0), 1e13, least=(9, 0), tensor_maps=True),
+        Variant("sm80", "sm90", ("OFA_SM80",), 256, None, 1e12, least=(8, 0)),
     )
 }
-"""By the target of the programs."""
-HOPPER_HEAD, HOPPER_WIDTH, HOPPER_FEED_FORWARD, HOPPER_CONTEXT = 64, 768, 3072, 512
-"""What the bodies of the Hopper kernel hold: heads of 64 columns, rows of 768 at most; of a token's input four chunks
-of equal length, of at most 768 values; two keys for each thread (cuda/ops/sm90/)."""
+"""By name."""
+HEAD, MOST_WIDTH, BLOCK = 64, 768, 16
+"""What the bodies in bf16 hold (cuda/ops/sm90/): heads of 64 columns, rows of 768 at most, blocks of stream order."""
+FRAME_BYTES, RING_BYTES, LINE_BYTES = 1024, 2 * 49_152, 2 * 128 + 8
+"""Shared memory in bf16: what a block keeps, two stages of products, and of attention each token of a sequence."""
+HOPPER_FEED_FORWARD, HOPPER_CONTEXT = 3072, 512
+"""What the Hopper kernel holds of a token: an input of four chunks of equal length, of at most 768 values; two keys for
+each thread (cuda/tile/step.cuh)."""
 DEMOS = Variant("demos", "", (), 256, None, 0.0, source="doom/gpu/demos.cu")
 """Not the kernel: plays Doom demos (ofa_tui/doom/gpu_demos.py)."""
 
@@ -72,14 +84,41 @@ class Cubin:
         return hashlib.sha256(self.code).hexdigest()
 
 
-def best_target(capability: tuple[int, int], model: ModelConfig) -> str:
-    """The target of the programs that are fastest on a GPU of this capability: `sm90` where the kernel holds the
-    model, else `host`, which runs on all."""
-    chunks = -(-model.feed_forward // HOPPER_WIDTH)
-    fits = (model.head_dim == HOPPER_HEAD and model.width <= HOPPER_WIDTH and model.vocab % 16 == 0
-            and model.feed_forward <= HOPPER_FEED_FORWARD and model.feed_forward % (16 * chunks) == 0
-            and model.context <= HOPPER_CONTEXT)
-    return "sm90" if capability == VARIANTS["sm90"].capability and fits else "host"
+def why_not(variant: Variant, gpu: GpuFacts, model: ModelConfig) -> str:
+    """Why a variant cannot train a model on a GPU, as the rest of a sentence; empty where it can."""
+    if not variant.runs_on(gpu.capability):
+        return f"does not run on {gpu.name}"
+    if variant.target == "host":
+        return ""
+    if model.head_dim != HEAD or model.width > MOST_WIDTH or model.vocab % BLOCK or model.feed_forward % BLOCK:
+        return (f"needs heads of {HEAD} columns, a width of at most {MOST_WIDTH}, a vocabulary and a feed-forward of "
+                f"whole {BLOCK}s")
+    if variant.name == "sm90":
+        chunks = -(-model.feed_forward // MOST_WIDTH)
+        if model.feed_forward > HOPPER_FEED_FORWARD or model.feed_forward % (BLOCK * chunks):
+            return (f"needs a feed-forward of at most {HOPPER_FEED_FORWARD:,}, in equal chunks of whole {BLOCK}s up to "
+                    f"{MOST_WIDTH}")
+        if model.context > HOPPER_CONTEXT:
+            return f"needs a context of at most {HOPPER_CONTEXT}"
+    needed = FRAME_BYTES + max(RING_BYTES, -(-model.context // 32) * 32 * LINE_BYTES + 8 * HEAD // 2)
+    if needed > gpu.block_shared_bytes:
+        return f"needs {needed:,} bytes of shared memory a block; {gpu.name} has {gpu.block_shared_bytes:,}"
+    return ""
+
+
+def best_variant(gpu: GpuFacts, model: ModelConfig) -> Variant:
+    """The fastest that trains a model on a GPU."""
+    return next(VARIANTS[name] for name in ("sm90", "sm80", "portable") if not why_not(VARIANTS[name], gpu, model))
+
+
+def choose_variant(wanted: str, gpu: GpuFacts, model: ModelConfig) -> Variant:
+    """`auto` for the fastest, or the name of one. Raises OfaError where that one cannot be."""
+    if wanted == "auto":
+        return best_variant(gpu, model)
+    reason = why_not(VARIANTS[wanted], gpu, model)
+    if reason:
+        raise OfaError(f"the {wanted} kernel {reason}; use --kernel {best_variant(gpu, model).name}")
+    return VARIANTS[wanted]
 
 
 # --- arguments ----------------------------------------------------------------------------------------------------

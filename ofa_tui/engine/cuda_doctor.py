@@ -16,7 +16,6 @@ from ofa_tui.installation import how_to_add
 LEAST_DRIVER = (12, 8)
 """PyCUDA, built with the toolkit of CUDA 13, uses functions that came with this version."""
 LEAST_CAPABILITY = (7, 5)
-FAST_CAPABILITY = (9, 0)
 ENOUGH_BYTES = 8 << 30
 """What preset model-s takes, roughly."""
 
@@ -69,8 +68,12 @@ def _architecture(gpu: GpuFacts) -> Check:
     text = f"compute capability {gpu.capability[0]}.{gpu.capability[1]}"
     if gpu.capability < LEAST_CAPABILITY:
         return Check("architecture", False, text, "the kernel needs a GPU of capability 7.5 or newer (Turing)")
-    if gpu.capability != FAST_CAPABILITY:
-        return Check("architecture", False, f"{text}: the portable kernel, which is slow", "the fast one is for Hopper",
+    variants = cuda_compiler.VARIANTS
+    if not variants["sm80"].runs_on(gpu.capability):
+        return Check("architecture", False, f"{text}: the portable kernel, which is slow",
+                     "those in bf16 need capability 8.0 (Ampere)", required=False)
+    if not variants["sm90"].runs_on(gpu.capability):
+        return Check("architecture", False, f"{text}: the sm80 kernel, in bf16", "the fastest is for Hopper",
                      required=False)
     return Check("architecture", True, text)
 

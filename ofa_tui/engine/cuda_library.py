@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ofa_tui.errors import OfaError
 
 LIBRARY = "libcuda.so.1"
-ATTRIBUTES = {"multiprocessors": 16, "major": 75, "minor": 76}
+ATTRIBUTES = {"multiprocessors": 16, "major": 75, "minor": 76, "block_shared_bytes": 97}
 """Values of CUdevice_attribute."""
 
 
@@ -25,6 +25,8 @@ class GpuFacts:
     n_sms: int
     capability: tuple[int, int]
     memory_bytes: int
+    block_shared_bytes: int
+    """The most shared memory that a block can have."""
 
     @property
     def architecture(self) -> str:
@@ -76,4 +78,4 @@ class DriverLibrary:
         total = ctypes.c_size_t()
         self.call("cuDeviceTotalMem_v2", ctypes.byref(total), device)
         return GpuFacts(index, name.value.decode(errors="replace"), values["multiprocessors"],
-                        (values["major"], values["minor"]), total.value)
+                        (values["major"], values["minor"]), total.value, values["block_shared_bytes"])

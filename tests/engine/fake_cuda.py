@@ -19,7 +19,7 @@ from ofa_tui.engine.cuda_device import Gpu
 from ofa_tui.engine.cuda_library import GpuFacts
 from ofa_tui.engine.library import KernelLibrary
 
-FACTS = GpuFacts(0, "a pretended GPU", 64, (9, 0), 1 << 34)
+FACTS = GpuFacts(0, "a pretended GPU", 64, (9, 0), 1 << 34, 232_448)
 
 
 class FakeError(Exception):

@@ -6,7 +6,9 @@ from engine_runs import TARGETS, a_game, config, engine, finish, wait_for
 from fake_cuda import fake_cubin, fake_gpu
 
 from ofa_tui import abi
+from ofa_tui.engine import cuda, cuda_maps
 from ofa_tui.engine.cuda import CudaEngine
+from ofa_tui.engine.cuda_compiler import VARIANTS, Cubin
 from ofa_tui.engine.cuda_copy import pieces
 from ofa_tui.engine.protocol import Event
 from ofa_tui.errors import OfaError
@@ -131,6 +133,18 @@ def test_a_task_that_never_signals_is_reported(kernel):
 def test_what_does_not_fit_is_refused(kernel, changes, sentence):
     with pytest.raises(OfaError, match=sentence):
         cuda_engine(kernel, config(**changes), memory_bytes=100_000 if "layers" in changes else 1 << 34)
+
+
+def test_only_the_hopper_kernel_is_given_tensor_maps(kernel, monkeypatch):
+    """Which the driver makes: those of older GPUs refuse."""
+    run = config()
+    programs = compile_programs(run.model, run.train, games=0, target="sm90")
+    filled = []
+    monkeypatch.setattr(cuda, "DriverLibrary", lambda: None)
+    monkeypatch.setattr(cuda_maps, "fill", lambda maps, *_: filled.append(len(maps)))
+    for name in ("sm80", "sm90"):
+        CudaEngine(programs, run, Cubin(b"", "", VARIANTS[name], "90a"), fake_gpu(kernel)[0]).close()
+    assert len(filled) == 1 and filled[0] > 0
 
 
 def test_programs_of_another_target_are_refused(kernel):

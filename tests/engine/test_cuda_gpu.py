@@ -19,7 +19,7 @@ FOREVER = 100_000
 
 @pytest.fixture(scope="module")
 def cubin() -> Cubin:
-    return cubin_for(VARIANTS["host"], DriverLibrary().gpus()[0].architecture)
+    return cubin_for(VARIANTS["portable"], DriverLibrary().gpus()[0].architecture)
 
 
 def on_gpu(cubin, run, change=lambda programs: None) -> CudaEngine:

@@ -179,7 +179,7 @@ OFA_INLINE void turn_sums_back(Sums (&sums)[COLUMN_TILES], int row0, const doubl
 
 // The warp's `turn`-th block of rows: to and fro, so that long and short rows come together.
 OFA_INLINE int block_of_turn(int turn) {
-    const int warp = (int(threadIdx.x) - 128) / 32;
+    const int warp = (int(threadIdx.x) - FIRST_THREAD) / 32;
     return turn % 2 == 0 ? turn * WARPS + warp : turn * WARPS + WARPS - 1 - warp;
 }
 

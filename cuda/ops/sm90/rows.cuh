@@ -9,7 +9,7 @@ namespace ofa::sm90 {
 constexpr int PIECES = 6, MOST_COLUMNS = PIECES * 128;
 
 OFA_INLINE int lane_of_thread() { return int(threadIdx.x) % 32; }
-OFA_INLINE int warp_of_block() { return (int(threadIdx.x) - 128) / 32; }
+OFA_INLINE int warp_of_block() { return (int(threadIdx.x) - FIRST_THREAD) / 32; }
 
 OFA_INLINE float sum_of_warp(float value) {
 #pragma unroll

@@ -11,9 +11,11 @@
 namespace ofa::sm90 {
 
 constexpr int CANDIDATES = 16;
-// The near memory of bodies and what products stage behind it. Whoever samples a token has worked on it (tile/token.cuh):
-// storers have nothing left to do.
-constexpr int64_t MOST_WEIGHTS = (4 * 48 + 32) * 1024 / 4 - (CANDIDATES + 4) * BLOCK_THREADS;
+// Weights for which `bytes` have room, beside what shares are rounded up by, their sums and the lists.
+OFA_INLINE constexpr int64_t weights_in(int64_t bytes) { return bytes / 4 - (CANDIDATES + 4) * BLOCK_THREADS; }
+// The near memory of a Hopper block's bodies and what products stage behind it. Whoever samples a token has worked on it
+// (tile/token.cuh): storers have nothing left to do.
+constexpr int64_t MOST_WEIGHTS = weights_in((4 * 48 + 32) * 1024);
 
 struct Weights {
     float* all;
@@ -208,10 +210,11 @@ OFA_INLINE int32_t sample_near(Block& block, const TaskContext& ctx) {
     return drawn < 0 ? best : drawn;
 }
 
-// logits [1, V] -> the next token; while a prompt is read its next token follows instead.
-OFA_NOINLINE void op_sample(Block& block, const TaskContext& ctx) {
+// logits [1, V] -> the next token; while a prompt is read its next token follows instead. More than `most` weights do not
+// fit.
+OFA_INLINE void sample(Block& block, const TaskContext& ctx, int64_t most) {
     ServeState& serve = *ctx.launch->serve;
-    const bool fits = int64_t(serve.vocab_used) <= MOST_WEIGHTS;
+    const bool fits = int64_t(serve.vocab_used) <= most;
     const bool from_prompt = serve.prompt_slot != NONE_U32;
     if (!from_prompt && !fits) return ofa::op_sample(block, ctx);
     const int32_t token = from_prompt ? ctx.launch->prompts[uint64_t(serve.prompt_slot) * ctx.launch->model.context +
@@ -223,5 +226,7 @@ OFA_NOINLINE void op_sample(Block& block, const TaskContext& ctx) {
     append_token(ctx, token, from_prompt);
     release_pin(serve);
 }
+
+OFA_NOINLINE void op_sample(Block& block, const TaskContext& ctx) { sample(block, ctx, MOST_WEIGHTS); }
 
 }  // namespace ofa::sm90
