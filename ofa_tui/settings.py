@@ -17,6 +17,11 @@ from ofa_tui.presets import ALL_BATCHES, PRESETS, Preset, preset
 BACKENDS = ("auto", "host", "cuda")
 KEEP = 3
 KERNELS = ("auto", "portable", "sm80", "sm90")
+TEXTS = {
+    "--data": "a UTF-8 text (.txt, .txt.xz or .txt.zst), or a folder of such texts",
+    "--valid": "a UTF-8 text (.txt, .txt.xz or .txt.zst)",
+}
+"""What the options that name text take."""
 
 
 @dataclass(frozen=True)
@@ -106,13 +111,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--sms", metavar="train=2,serve=1,doom=1", help="SMs (on the host: threads) per role")
     run.add_argument("--seed", type=int, metavar="N",
                      help="weights, data order, sampling, Doom (default: 1)")
-    run.add_argument("--events", type=Path, metavar="FILE",
+    run.add_argument("--events", type=named_path, metavar="FILE",
                      help="play back an events.jsonl: moves at their step, prompts at their token, Doom at its tic")
 
     text = parser.add_argument_group("text")
-    text.add_argument("--data", type=Path, action="append", default=[], metavar="FILE|FOLDER",
+    text.add_argument("--data", type=named_path, action="append", default=[], metavar="FILE|FOLDER",
                       help="train on this UTF-8 text (.txt, .xz, .zst), repeatable; default: generated stories")
-    text.add_argument("--valid", type=Path, action="append", default=[], metavar="FILE",
+    text.add_argument("--valid", type=named_path, action="append", default=[], metavar="FILE",
                       help="held-out text, repeatable; default: *.valid.* files of a folder, else the last 10 %%")
     text.add_argument("--tokenizer", metavar="T", help="bytes, bpe:N, gpt2 or a tokenizer JSON file")
 
@@ -140,7 +145,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     kept.add_argument("--init", type=named_path, metavar="FILE", help="begin with the weights of any safetensors file")
 
     doom = parser.add_argument_group("Doom")
-    doom.add_argument("--wad", type=Path, metavar="FILE", help="IWAD to play (default: searched for)")
+    doom.add_argument("--wad", type=named_path, metavar="FILE", help="IWAD to play (default: searched for)")
     doom.add_argument("--map", default="", metavar="E1M1",
                       help="first map (default: the WAD's first); each further game begins one later")
     doom.add_argument("--skill", type=int, default=3, metavar="1-5", help="difficulty (default: 3)")
@@ -267,9 +272,10 @@ def from_arguments(
     if args.dooms is not None and not 1 <= args.dooms <= abi.MAX_GAMES:
         raise OfaError(f"--dooms {args.dooms} cannot be; choose 1 to {abi.MAX_GAMES}, or none with --sms doom=0")
     sms = chosen.sms if args.sms is None else parse_sms(args.sms)
-    for path in [*args.data, *args.valid]:
-        if not os.path.exists(path):
-            raise OfaError(f"there is no {path}; give --data and --valid existing files or folders")
+    for option, paths in (("--data", args.data), ("--valid", args.valid)):
+        for path in paths:
+            if not os.path.exists(path):
+                raise OfaError(f"{option} {path} names no file or folder that is there; give {TEXTS[option]}")
     return Settings(
         preset=chosen,
         backend=args.backend,

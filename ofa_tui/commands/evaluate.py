@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from ofa_tui import abi
 from ofa_tui.checkpoint.checkpoint import Checkpoint, describe_tokenizer, describe_tokens, find_checkpoint
 from ofa_tui.checkpoint.evaluate import Measured, evaluate
+from ofa_tui.console import say
 from ofa_tui.data.corpus import read_documents
 from ofa_tui.data.prepare import corpus_spec, prepare
 from ofa_tui.data.tokenizers import bpe_size, load_tokenizer
@@ -27,7 +27,7 @@ from ofa_tui.signals import signals_raise
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("checkpoint", type=named_path, metavar="CHECKPOINT",
                         help="a checkpoint, or a folder: then its newest whole one")
-    parser.add_argument("--data", type=Path, action="append", default=[], metavar="FILE",
+    parser.add_argument("--data", type=named_path, action="append", default=[], metavar="FILE",
                         help="text to measure on, all of it, repeatable (default: what its own run held out)")
     parser.add_argument("--tokenizer", default="", metavar="T",
                         help="refuse to measure unless this is the checkpoint's tokenizer, which is used in any case")
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         raise OfaError(f"--threads {args.threads} cannot be; choose 1 to {abi.MAX_SMS}")
     checkpoint, broken = find_checkpoint(args.checkpoint)
     for sentence in broken:
-        print(f"ofa-tui: {sentence.partition(';')[0]}; measuring an older one", file=sys.stderr)
+        say(f"ofa-tui: {sentence.partition(';')[0]}; measuring an older one")
     _check_tokenizer(checkpoint, args.tokenizer)
     with signals_raise():
         tokens = _tokens_of(checkpoint, args.data) if args.data else _held_out(checkpoint)

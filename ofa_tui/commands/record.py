@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import sys
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 from ofa_tui.assemble import assemble, check
 from ofa_tui.commands.checkpoints import checkpoint_folder, code_with_missed, saver_of
+from ofa_tui.console import say
 from ofa_tui.errors import OfaError
+from ofa_tui.installation import command
 from ofa_tui.record.demo_log import DemoRecorder
 from ofa_tui.record.session import record
 from ofa_tui.record.writer import RunWriter, claim_folder
@@ -32,25 +34,21 @@ def record_run(settings: Settings, folder: Path, *, frame_every_s: float, doom_d
         code = record(run.engine, writer, saver)
     missed = run.events - writer.tally.events_applied
     if missed > 0:
-        _say(f"{missed} of {run.events} events were not reached: the run ended before their step, token or tic")
+        say(f"{missed} of {run.events} events were not reached: the run ended before their step, token or tic")
     if demo is not None:
         _say_demo(demo)
-    _say(f"the record is in {folder}; look at it with: ofa-tui replay {folder}")
+    say(f"the record is in {folder}; look at it with: {command()} replay {shlex.quote(str(folder))}")
     return code_with_missed(code, saver)
 
 
 def _say_demo(demo: DemoRecorder) -> None:
     if demo.files:
-        _say(f"demos of {len(demo.files)} game{'s' * (len(demo.files) > 1)}: {', '.join(map(str, demo.files))}; "
-             f"play one with: ofa-tui doom demo {demo.files[0]}")
+        say(f"demos of {len(demo.files)} game{'s' * (len(demo.files) > 1)}: {', '.join(map(str, demo.files))}; "
+             f"play one with: {command()} doom demo {shlex.quote(str(demo.files[0]))}")
     else:
-        _say("no demo was written, because no game began in this run")
+        say("no demo was written, because no game began in this run")
     if demo.missed:
-        _say(f"{demo.missed:,} tics went by unread, because the machine was too busy; their demo ends there")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)
+        say(f"{demo.missed:,} tics went by unread, because the machine was too busy; their demo ends there")
 
 
 @contextlib.contextmanager

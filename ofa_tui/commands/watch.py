@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from ofa_tui.assemble import assemble, check
 from ofa_tui.commands.checkpoints import checkpoint_folder, code_with_missed, saver_of
+from ofa_tui.console import say
 from ofa_tui.engine.protocol import RunInfo, Snapshot
 from ofa_tui.record.writer import RunWriter
 from ofa_tui.settings import Settings
@@ -41,7 +41,7 @@ def watch_run(settings: Settings, *, theme: str | None, reduced_motion: bool) ->
         finally:
             saver.close()
             for text in saver.news(run.engine.poll().saved):
-                print(f"ofa-tui: {text}", file=sys.stderr)
+                say(f"ofa-tui: {text}")
         return code_with_missed(code, saver)
 
 

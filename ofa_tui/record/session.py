@@ -126,12 +126,14 @@ def _note(snapshot: Snapshot, engine: Engine, writer: RunWriter) -> str:
     parts.append(f"{snapshot.train_tokens_per_s:,.0f} tokens/s")
     if engine.info.games:
         parts.append(f"{snapshot.frames_per_s:.1f} frames/s")
+    if snapshot.steps_done >= engine.info.steps:
+        parts.append("measuring the held-out text")
     return ", ".join(parts)
 
 
 def _closing_note(tally: Tally, exit_reason: str) -> str:
     summary = summarise(tally, exit_reason)
-    note = f"{exit_reason} after {summary['steps']} steps"
+    note = f"{'ended by ' if exit_reason.startswith('SIG') else ''}{exit_reason} after {summary['steps']} steps"
     if tally.losses and tally.losses[0].step:
         note += f", from step {tally.losses[0].step} to {tally.losses[-1].step + 1}"
     if summary["last_loss"] is not None:
