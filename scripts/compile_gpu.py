@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Compiles the kernel for a GPU without having one, and reads the assembler's report.
 
-    scripts/compile_gpu.py [--arch 90a] [--variant NAME] [--nvcc PATH] [--disassembler PATH] [--keep FILE]
+    scripts/compile_gpu.py [--arch 90a] [--variant NAME | --products] [--nvcc PATH] [--disassembler PATH] [--keep FILE]
 
 Without --variant each that the architecture runs, in processes of their own. Prints registers, stack and spills of the
 entry and, apart from it, the called functions that spill most. Fails when the entry spills registers, when the
-assembler says that it ignored a request for registers or serialised matrix instructions (C75xx), or on an error. Where
-there is a disassembler (cuobjdump), it also fails when the Hopper entry lacks matrix instructions or requests for
-registers, or when a loop around matrix instructions reads or writes local memory.
+assembler says that it ignored a request for registers or serialised matrix instructions (C75xx) or that it cannot tell
+the size of the stack (recursion), or on an error. Where there is a disassembler (cuobjdump), it also fails when the
+Hopper entry lacks matrix instructions or requests for registers, or when a loop around matrix instructions reads or
+writes local memory. --products compiles a Hopper kernel for each kind of product alone: where the entry is unfit, the
+one at fault stands out.
 """
 
 from __future__ import annotations
@@ -18,12 +20,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from ofa_tui.engine import cuda_compiler
+from ofa_tui.engine import cuda_compiler, cuda_maps
 from ofa_tui.engine.cuda_compiler import Variant
 from ofa_tui.errors import OfaError
 
@@ -60,6 +62,8 @@ def read_report(text: str) -> list[FunctionReport]:
 def faults(text: str) -> list[str]:
     """What makes a build unfit, as sentences."""
     found = [line.strip() for line in text.splitlines() if re.search(r"\bC75\d\d\b", line)]
+    if "cannot be statically determined" in text:
+        found.append("the size of the stack is not known: a function calls itself, or one through a pointer")
     entries = [function for function in read_report(text) if function.name == ENTRY]
     if not entries:
         found.append(f"the report does not mention the entry {ENTRY}")
@@ -156,12 +160,29 @@ def sass_faults(sass: str, variant: Variant) -> list[str]:
     return found
 
 
-def compile_each(variants: list[Variant], arguments: list[str]) -> int:
-    """A process for each variant, all at once; what they print comes one after the other."""
+def product_alone(name: str) -> Variant:
+    """A Hopper kernel that takes every task for this kind of product, and calls nothing but its second half."""
+    hopper = cuda_compiler.VARIANTS["sm90"]
+    return replace(hopper, name=name, defines=(*hopper.defines, f"OFA_ONLY_PRODUCT=OPCODE_{name.upper()}"))
+
+
+def compile_products(architecture: str, nvcc: str) -> int:
+    """Every kind of product alone. What the assembler says of one is no fault: only of the kernel it is."""
+    print(f"products alone, sm_{architecture}")
+    for name in cuda_maps.USES:
+        report = cuda_compiler.cubin_for(product_alone(name), architecture, nvcc=nvcc).report
+        entry = next(function for function in read_report(report) if function.name == ENTRY)
+        notes = "".join(f", {note}" for note in sorted(set(re.findall(r"\bC75\d\d\b", report))))
+        print(f"    {name:18} {entry.registers} registers, {entry.spill_bytes} bytes of spills{notes}")
+    return 0
+
+
+def compile_each(choices: list[list[str]], arguments: list[str]) -> int:
+    """A process for each choice of options, all at once; what they print comes one after the other."""
     processes = [
-        subprocess.Popen([sys.executable, __file__, *arguments, "--variant", variant.name],
+        subprocess.Popen([sys.executable, __file__, *arguments, *choice],
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for variant in variants
+        for choice in choices
     ]
     for process in processes:
         out, error = process.communicate()
@@ -184,6 +205,7 @@ def main() -> int:
     parser.add_argument("--disassembler", help="cuobjdump (default: the one on PATH or beside nvcc)")
     parser.add_argument("--variant", choices=[v.name for v in cuda_compiler.VARIANTS.values()],
                         help="which form of the kernel (default: each; with --keep sm90)")
+    parser.add_argument("--products", action="store_true", help="each kind of product alone, to see which one spills")
     parser.add_argument("--keep", type=Path, help="where to put the cubin; its report goes beside it as .txt")
     options = parser.parse_args()
     if not options.nvcc:
@@ -199,11 +221,16 @@ def main() -> int:
     name = options.variant or ("sm90" if options.keep else None)
     known = cuda_compiler.VARIANTS.values()
     variants = [v for v in known if v.name == name or (not name and runs_on(v, options.arch))]
-    if len(variants) > 1:
-        return compile_each(variants, sys.argv[1:])
+    if len(variants) > 1 and not options.products:
+        choices = [["--variant", variant.name] for variant in variants]
+        if cuda_compiler.VARIANTS["sm90"] in variants:
+            choices.append(["--products"])
+        return compile_each(choices, sys.argv[1:])
     variant = variants[0]
     disassembler = options.disassembler or find_disassembler(options.nvcc)
     try:
+        if options.products:
+            return compile_products(options.arch, options.nvcc)
         cubin = cuda_compiler.cubin_for(variant, options.arch, nvcc=options.nvcc)
         found = faults(cubin.report)
         if disassembler:

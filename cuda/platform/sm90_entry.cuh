@@ -9,6 +9,14 @@
 #include "tile/token.cuh"
 #include "tile/update.cuh"
 
+// What the consumers take a product for. A probe is compiled for one kind of product alone, so that the assembler's report
+// names the one at fault (scripts/compile_gpu.py).
+#if defined(OFA_ONLY_PRODUCT)
+#define OFA_CONSUMED(task) OFA_ONLY_PRODUCT
+#else
+#define OFA_CONSUMED(task) task.opcode
+#endif
+
 namespace ofa {
 
 OFA_INLINE uint64_t least_shared_bytes(const Model& /*model*/) { return SHARED_BYTES; }
@@ -164,9 +172,9 @@ OFA_INLINE void sum_products(Pipeline& pipeline, const Slot& slot, Position<STAG
     const bool lane0 = thread % 32 == 0;
     const Task& task = slot.task;
     const uint32_t blocks = (product_depth(slot.ctx, task) + TILE_DEPTH - 1) / TILE_DEPTH;
-    if (task.opcode == OPCODE_MATMUL_DW_ADAMW)
+    if (OFA_CONSUMED(task) == OPCODE_MATMUL_DW_ADAMW)
         multiply_tile<true, true>(pipeline, consumer, lane0, blocks, stages, sums);
-    else if (b_by_k(task.opcode))
+    else if (b_by_k(OFA_CONSUMED(task)))
         multiply_tile<false, true>(pipeline, consumer, lane0, blocks, stages, sums);
     else
         multiply_tile<false, false>(pipeline, consumer, lane0, blocks, stages, sums);
@@ -181,7 +189,7 @@ OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STA
     const Task& task = slot.task;
     const int thread = fresh_thread(), consumer = consumer_of(thread);  // not kept during the sums
     const ConsumerPlace place(task, consumer, thread % WARPGROUP / 32, thread % 32);
-    switch (task.opcode) {
+    switch (OFA_CONSUMED(task)) {
     case OPCODE_MATMUL_DW_ADAMW:
         update_tile(pipeline, stages, updates, buffers, sums);
         break;
@@ -235,12 +243,16 @@ OFA_INLINE void finish(Pipeline& pipeline) {
 }
 
 OFA_NOINLINE void run_slot(Pipeline& pipeline, const Slot& slot) {
+#if defined(OFA_ONLY_PRODUCT)
+    update_weight(pipeline.block, slot.ctx);
+#else
     if (slot.kind == SLOT_TOKEN)
         sm90::run_token(slot.ctx);
     else if (sm90::is_attention(slot.task.opcode))
         begin_attention(pipeline, slot.ctx);
     else if (!run_body(pipeline.block, slot.ctx) && pipeline.block.leader())
         refuse(slot.ctx);
+#endif
 }
 
 OFA_INLINE void consume_product(Pipeline& pipeline, const Slot& slot) {

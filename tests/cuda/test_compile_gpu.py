@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ofa_tui.engine import cuda_maps
 from ofa_tui.engine.cuda_compiler import VARIANTS
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "compile_gpu.py"
@@ -44,6 +45,8 @@ def test_a_clean_report_is_fit():
     [
         (REPORT.format(stores=64, rest=""), "spills registers: 64 bytes"),
         (REPORT.format(stores=0, rest="ptxas info : (C7508) Potential Performance Loss: ignored"), "C7508"),
+        (REPORT.format(stores=0, rest="ptxas warning : Stack size for entry function 'megakernel' cannot be statically "
+                                      "determined"), "calls itself"),
         ("", "does not mention"),
     ],
 )
@@ -104,4 +107,5 @@ def build() -> subprocess.CompletedProcess[str]:
 def test_each_kernel_compiles_for_a_gpu_and_its_entry_does_not_spill(build):
     assert build.stdout.count("megakernel: ") == len(VARIANTS), build.stderr
     assert all(f"{name}, sm_90a" in build.stdout for name in VARIANTS)
+    assert all(f"    {name} " in build.stdout for name in cuda_maps.USES)
     assert build.returncode == 0, build.stderr
