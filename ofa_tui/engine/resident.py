@@ -255,6 +255,7 @@ class ResidentEngine(ABC):
                 games_held=bool(self._control["hold_games"]),
                 roles=sms["role"].copy(),
                 sms=sms,
+                timeline=self._reader.timeline(),
                 applied=applied,
                 saved=saved,
                 train_tokens_per_s=self.info.tokens_per_step / step_ms * 1e3 if step_ms else 0.0,
