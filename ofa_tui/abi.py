@@ -330,6 +330,8 @@ TIMELINE_BATCH = 8
 """Entries of an SM's timeline are published in batches of so many, and those that are left when it has nothing to do:
 a release after every task would cost more than the entry."""
 TIMELINE_TASKS, TIMELINE_TOGETHER = 1 << 26, 1 << 4
+TIMELINE_SIZES = tuple(1 << n for n in range(6, 21))
+"""Entries that an SM's ring may have, beside none: from a few batches to 32 MB."""
 
 TIMELINE_ENTRY = np.dtype(
     [

@@ -17,10 +17,6 @@ MOST_STEPS = 1 << 53
 """The optimiser computes with step numbers as doubles, which are exact up to here."""
 
 
-TIMELINE_SIZES = tuple(1 << n for n in range(6, 21))
-"""From a few batches (abi.TIMELINE_BATCH) to 32 MB an SM."""
-
-
 @dataclass(frozen=True)
 class Sampling:
     """How the next token is drawn."""
@@ -184,9 +180,9 @@ class RunConfig:
         if self.first_step >= self.train.steps + (self.sweep_due and len(self.valid_tokens) > 1):
             raise OfaError(f"training ends with step {self.train.steps - 1}, so that it cannot go on from step "
                            f"{self.first_step}; use more steps")
-        if self.timeline_entries and self.timeline_entries not in TIMELINE_SIZES:
+        if self.timeline_entries and self.timeline_entries not in abi.TIMELINE_SIZES:
             raise OfaError(f"a timeline of {self.timeline_entries} tasks an SM cannot be; use a power of two from "
-                           f"{TIMELINE_SIZES[0]} to {TIMELINE_SIZES[-1]:,}")
+                           f"{abi.TIMELINE_SIZES[0]} to {abi.TIMELINE_SIZES[-1]:,}")
         for name, rate in (("token", self.tokens_per_s), ("tic", self.tics_per_s)):
             if rate != 0 and not 1e-9 <= rate <= 1e9:
                 raise OfaError(f"{rate:g} {name}s a second cannot be; use 1e-9 to 1e9, or 0 for as fast as it goes")

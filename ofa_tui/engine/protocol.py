@@ -106,7 +106,7 @@ class Commands:
 
 @dataclass(frozen=True)
 class TimelinePart:
-    """What SMs have run since the poll before, each SM's tasks in order."""
+    """What SMs have run since the poll before, each SM's tasks in order. `begin_ns` counts from the launch here."""
 
     sms: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint16))  # u2 [n]
     entries: np.ndarray = field(default_factory=lambda: np.zeros(0, abi.TIMELINE_ENTRY))  # [n]

@@ -51,6 +51,10 @@ class ResidentEngine(ABC):
         self._device: dict[str, float] = {}
         self._device_read_s = -DEVICE_EVERY_S
 
+    @property
+    def programs(self) -> ProgramSet:
+        return self._programs
+
     # --- what depends on the place --------------------------------------------------------------------------------
 
     @property

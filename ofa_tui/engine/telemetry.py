@@ -175,6 +175,7 @@ class TelemetryReader:
         self._timeline[sm] = total
         first = max(seen, total - size)
         rows = self._memory["timeline"][sm][np.arange(first, total) % size]
+        rows["begin_ns"] -= np.minimum(rows["begin_ns"], np.uint64(self.started_ns))
         # The SM has written a batch more at most than it has published.
         intact = max(first, min(total, self._counter_after("timeline", sm) + abi.TIMELINE_BATCH - size))
         return rows[intact - first :], intact - seen
