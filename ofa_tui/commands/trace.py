@@ -25,7 +25,7 @@ from ofa_tui.record.reader import RecordedRun
 from ofa_tui.record.timeline_log import read_timeline
 from ofa_tui.signals import signals_raise
 from ofa_tui.timeline.chrome import write_trace
-from ofa_tui.timeline.limits import Limits, limits_of, measure_host
+from ofa_tui.timeline.limits import Limits, limits_of, machine_limits
 from ofa_tui.timeline.programs import Facts, program_facts
 from ofa_tui.timeline.table import iteration_ends, role_tables, table_lines
 from ofa_tui.timeline.timeline import Timeline, make_timeline
@@ -82,8 +82,7 @@ def _run(args: argparse.Namespace) -> tuple[Timeline, ProgramSet, Limits | None]
     engine = assemble(chosen, doom_required=chosen.wad is not None).engine
     with signals_raise(), Progress("running", total=chosen.steps) as progress:
         parts = list(_follow(engine, chosen.steps, args.last, progress))
-    limits = limits_of(engine.info.device) if engine.info.backend == "cuda" else measure_host()
-    return make_timeline(parts, engine.info.n_sms), engine.programs, limits
+    return make_timeline(parts, engine.info.n_sms), engine.programs, machine_limits(engine.info)
 
 
 def _follow(engine: ResidentEngine, steps: int, last: int, progress: Progress) -> Iterator[TimelinePart]:

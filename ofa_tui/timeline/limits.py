@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ofa_tui import locations
+from ofa_tui.engine.protocol import RunInfo
 
 PRODUCT, COPIED = 384, 1 << 23
 """Rows of square matrices; elements of a copy, more than a cache holds."""
@@ -37,6 +38,11 @@ def limits_of(device: str) -> Limits | None:
         if row["name"] in device:
             return Limits(row["tflop_s"] * 1e12 / row["sms"], row["sm_gb_s"] * 1e9, row["gb_s"] * 1e9, row["source"])
     return None
+
+
+def machine_limits(info: RunInfo) -> Limits | None:
+    """Those of the machine a run is on, which is this one; takes a second where they are measured."""
+    return measure_host() if info.backend == "host" else limits_of(info.device)
 
 
 def measure_host() -> Limits:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -95,6 +95,16 @@ def role_tables(timeline: Timeline, facts: Facts, last: int | None = None) -> It
 def sm_table(timeline: Timeline, facts: Facts, table: Table, sm: int) -> Table:
     """The part of one SM in a table."""
     return make_table(timeline, facts, table.role, np.array([sm]), table.begin_ns, table.end_ns, table.iterations)
+
+
+def shortened(table: Table, most: int) -> Table:
+    """The table with `most` rows at most: the largest, and the others as one."""
+    rows = sorted(table.rows, key=lambda row: -row.sm_ns)
+    if len(rows) <= most:
+        return table
+    kept, others = rows[: max(0, most - 1)], rows[max(0, most - 1) :]
+    rest = Row(f"{len(others)} others", sum(row.sm_ns for row in others), sum(row.tasks for row in others), 0.0, 0.0)
+    return replace(table, rows=[*kept, rest])
 
 
 HEADER = ("task family", "ms", "share", "tasks", "mean us", "rate", "limit")
