@@ -36,10 +36,9 @@ def test_the_timeline_changes_no_bit(kernel, target):
     without, _ = run(kernel, target, 0, sms=split)
     kept, _ = run(kernel, target, ENTRIES, sms=split)
 
-    def losses(snapshots: list[Snapshot]) -> list[float]:
-        return [loss.loss for s in snapshots for loss in [*s.losses, *s.sweeps]]
-
-    assert losses(kept) == losses(without) and len(losses(kept)) > 6
+    for name, count in (("losses", 6), ("sweeps", 3)):
+        one, other = ([loss.loss for s in run_of for loss in getattr(s, name)] for run_of in (kept, without))
+        assert one == other and len(one) == count
     assert not len(timeline(without)[0]) and len(timeline(kept)[0])
 
 
