@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 
 from ofa_tui import abi
 from ofa_tui.checkpoint.checkpoint import Checkpoint, Described, Identity, going_on, initial_weights
@@ -27,9 +28,11 @@ from ofa_tui.engine.cuda_compiler import Cubin, Variant, choose_variant, cubin_f
 from ofa_tui.engine.cuda_library import DriverLibrary, GpuFacts
 from ofa_tui.engine.host import HostEngine
 from ofa_tui.engine.library import KernelLibrary, load_kernel
+from ofa_tui.engine.limits import check_steps
 from ofa_tui.engine.protocol import Event
 from ofa_tui.engine.resident import ResidentEngine
 from ofa_tui.errors import OfaError
+from ofa_tui.installation import command
 from ofa_tui.presets import ModelConfig
 from ofa_tui.program.lowering import compile_programs
 from ofa_tui.program.targets import target_called
@@ -38,6 +41,8 @@ from ofa_tui.progress import Progress
 from ofa_tui.record.events import read_events
 from ofa_tui.settings import Settings
 from ofa_tui.signals import signals_raise
+
+AT_ONCE_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,10 @@ class Assembled:
 
 def check(settings: Settings, *, doom_required: bool) -> None:
     """The quick checks, before a folder is made or a minute is spent. Raises OfaError."""
-    choose_backend(settings.backend)
+    gpu = choose_backend(settings.backend).gpu
+    if settings.resume is None:
+        available = gpu.memory_bytes if gpu else psutil.virtual_memory().available
+        check_steps(settings.steps, settings.preset.train.batch, available)
     if settings.player not in BEHAVIOURS:
         raise OfaError(f"there is no scripted player {settings.player!r}; choose {', '.join(BEHAVIOURS)}")
     _events(settings)
@@ -75,6 +83,8 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
     with signals_raise(), ThreadPoolExecutor(1) as pool, compiling.given_up_on_error():
         # The compiler is another process: it runs while the text is prepared.
         kernel = pool.submit(_compile, backend, variant, compiling)
+        with contextlib.suppress(TimeoutError):
+            kernel.result(AT_ONCE_S)  # where nothing can be compiled, say so before the rest takes its time
         events = _events(settings)
         # The record of a run that had a --prompt has it as an event too.
         prompt = "" if any(event.action == "prompt" and event.when == 0 for event in events) else settings.prompt
@@ -219,7 +229,8 @@ def choose_backend(wanted: str) -> Backend:
     if not lack:
         return Backend(DriverLibrary().gpus()[0])
     if wanted == "cuda":
-        raise OfaError(f"--backend cuda cannot run ({lack}); ofa-tui doctor says more, --backend host needs none of it")
+        raise OfaError(f"--backend cuda cannot run ({lack}); {command()} doctor says more, --backend host needs "
+                       "none of it")
     return Backend(None, f"running on the CPU, since no GPU can be used ({lack})")
 
 

@@ -1,18 +1,27 @@
-"""`ofa-tui` and its sub-commands. Thin: parse, call, turn errors into one sentence and an exit code."""
+"""`ofa-tui` and its sub-commands. Thin: parse, call, turn errors into one sentence and an exit code.
+
+What takes a moment to import is imported where it is used, so that Ctrl-C in that moment is one sentence too.
+"""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import os
+import signal
 import sys
 import traceback
-from collections.abc import Callable
-from pathlib import Path
-from typing import NoReturn
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NoReturn, TextIO, cast
 
-from ofa_tui import __version__, locations, settings
+from ofa_tui import __version__
+from ofa_tui.console import say
 from ofa_tui.errors import OfaError
+from ofa_tui.installation import command
+
+if TYPE_CHECKING:
+    from ofa_tui.settings import Settings
 
 DESCRIPTION = """\
 One resident kernel trains a language model, serves its changing weights and runs Doom,
@@ -38,9 +47,11 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _main_parser() -> argparse.ArgumentParser:
+    from ofa_tui import settings
+
     commands = "\n".join(f"  {name:<10} {text}" for name, (_, text) in SUBCOMMANDS.items())
     parser = _Parser(
-        prog="ofa-tui",
+        prog=command(),
         description=DESCRIPTION,
         epilog=f"sub-commands (each has --help):\n{commands}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -48,10 +59,12 @@ def _main_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"ofa-tui {__version__}")
     settings.add_arguments(parser)
     record = parser.add_argument_group("recording (no terminal needed)")
-    record.add_argument("--record", type=Path, metavar="DIR", help="run headless and write everything into DIR")
+    record.add_argument("--record", type=settings.named_path, metavar="DIR",
+                        help="run headless and write everything into DIR")
     record.add_argument("--frame-every", type=float, default=10.0, metavar="S",
                         help="seconds between two PNG frames (default: 10)")
-    record.add_argument("--doom-demo", type=Path, metavar="OUT.lmp", help="write Doom's player down as a demo")
+    record.add_argument("--doom-demo", type=settings.named_path, metavar="OUT.lmp",
+                        help="write Doom's player down as a demo")
     screen = parser.add_argument_group("the terminal")
     screen.add_argument("--theme", metavar="NAME", help="colour theme")
     screen.add_argument("--reduced-motion", action="store_true", help="repaint as little as possible")
@@ -59,6 +72,8 @@ def _main_parser() -> argparse.ArgumentParser:
 
 
 def _run(args: argparse.Namespace) -> int:
+    from ofa_tui import settings
+
     chosen = _resumed(args) if args.resume is not None else settings.from_arguments(args)
     if not 0.1 <= args.frame_every <= 1e9:
         raise OfaError(f"--frame-every {args.frame_every:g} cannot be; choose 0.1 seconds or more")
@@ -76,14 +91,15 @@ def _run(args: argparse.Namespace) -> int:
     return watch_run(chosen, theme=args.theme, reduced_motion=args.reduced_motion)
 
 
-def _resumed(args: argparse.Namespace) -> settings.Settings:
+def _resumed(args: argparse.Namespace) -> Settings:
+    from ofa_tui import settings
     from ofa_tui.checkpoint.checkpoint import find_checkpoint
 
     checkpoint, broken = find_checkpoint(args.resume)
     for sentence in broken:
-        print(f"ofa-tui: {sentence.partition(';')[0]}; going on from an older one", file=sys.stderr)
+        say(f"ofa-tui: {sentence.partition(';')[0]}; going on from an older one")
     args.resume = checkpoint.path
-    chosen = settings.from_arguments(args, before=checkpoint.settings)
+    chosen = settings.from_arguments(args, before=checkpoint.options())
     checkpoint.identity.check_preset(checkpoint.path, chosen.preset.name)
     return chosen
 
@@ -93,7 +109,7 @@ def _sub_command(name: str, arguments: list[str]) -> int:
 
     module_name, text = SUBCOMMANDS[name]
     module = importlib.import_module(module_name)
-    parser = _Parser(prog=f"ofa-tui {name}", description=text)
+    parser = _Parser(prog=f"{command()} {name}", description=text)
     module.add_arguments(parser)
     return module.run(parser.parse_args(arguments))
 
@@ -108,34 +124,88 @@ def _dispatch(arguments: list[str]) -> int:
 
 def _report_bug() -> int:
     """An error nobody foresaw: the traceback goes into a file, a sentence to the user."""
+    from ofa_tui import locations
+
     log = locations.cache() / "crash.log"
     with contextlib.suppress(OSError):
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(traceback.format_exc())
     kind, error, _ = sys.exc_info()
     name = kind.__name__ if kind else "error"
-    print(f"ofa-tui: internal error ({name}: {error}); this is a bug, please report it with {log}", file=sys.stderr)
+    say(f"ofa-tui: internal error ({name}: {error}); this is a bug, please report it with {log}")
     return 70
 
 
-def guarded(work: Callable[[], int]) -> int:
-    """Runs `work`; every failure becomes one line on stderr and an exit code."""
+class _Output:
+    """Standard output that remembers why it could not be written."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.failure: OSError | None = None
+
+    def write(self, text: str) -> int:
+        with self._remembering():
+            return self._stream.write(text)
+
+    def flush(self) -> None:
+        with self._remembering():
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
+
+    def finish(self) -> None:
+        """Hands on what is held back; where that fails, keeps the interpreter from trying it again as it exits."""
+        with contextlib.suppress(OSError):
+            self.flush()
+        if self.failure:
+            with contextlib.suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
+    @contextlib.contextmanager
+    def _remembering(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self.failure = error
+            raise
+
+
+def _report_output(failure: OSError) -> int:
+    if isinstance(failure, BrokenPipeError):  # the reader has all it wanted
+        return 128 + signal.SIGPIPE
+    say(f"ofa-tui: standard output cannot be written ({failure.strerror}); make room, or send it elsewhere")
+    return OfaError.exit_code
+
+
+def _reported(work: Callable[[], int], output: _Output) -> int:
     try:
         return work()
     except OfaError as error:
-        print(f"ofa-tui: {error}", file=sys.stderr)
+        say(f"ofa-tui: {error}")
         return error.exit_code
     except KeyboardInterrupt:
-        print("ofa-tui: interrupted", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        # The reader went away; nothing more can be said, not even at interpreter exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
-    except Exception:
+        say("ofa-tui: interrupted")
+        return 128 + signal.SIGINT
+    except Exception as error:
+        if error is output.failure:
+            return 0
         if os.environ.get("OFA_TUI_DEBUG"):
             raise
         return _report_bug()
+
+
+def guarded(work: Callable[[], int]) -> int:
+    """Runs `work`; every failure, of standard output too, becomes one line on stderr and an exit code."""
+    output = _Output(sys.stdout or io.StringIO())
+    with contextlib.redirect_stdout(cast(TextIO, output)):
+        try:
+            code = _reported(work, output)
+        except SystemExit:  # argparse printed its help
+            code = 0
+        output.finish()
+    failed = _report_output(output.failure) if output.failure else 0
+    return code or failed
 
 
 def main(argv: list[str] | None = None) -> int:

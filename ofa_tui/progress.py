@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-import shutil
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -11,8 +11,9 @@ from typing import TextIO
 
 BAR_CELLS = 24
 DRAW_EVERY_S = 0.1
-LINE_EVERY_S = 5.0
+LINE_EVERY_S, LINE_EVERY_AT_MOST_S = 5.0, 60.0
 ESTIMATE_AFTER_S = 1.0
+FALLBACK_COLUMNS = 80
 
 
 def duration(seconds: float) -> str:
@@ -47,7 +48,9 @@ class Progress:
         self._drawn_at = float("-inf")
         self._first: tuple[float, float] | None = None
         self._tty = self._stream.isatty()
-        self._line_is_open = False
+        self._open_rows = 0
+        """Rows of the terminal that the line takes which is still to be redrawn."""
+        self._said: float | None = None
 
     def __enter__(self) -> Progress:
         return self
@@ -57,17 +60,26 @@ class Progress:
 
     def end(self) -> None:
         """Leaves what is drawn as it is; the next output begins below it."""
-        if self._line_is_open:
+        if self._open_rows:
             self._put("\n")
-            self._line_is_open = False
+            self._open_rows = 0
 
     def update(self, done: float, note: str = "") -> None:
-        """Says that `done` of the total is done; draws at most ten times (in a pipe: 0.2 times) a second."""
+        """Says that `done` of the total is done.
+
+        Draws at most ten times a second; in a pipe writes a line where more is done than at the last one, and fewer of
+        them the longer it takes.
+        """
         now = self._clock()
         if self._first is None:
             self._first = (now, done)
-        if now - self._drawn_at >= (DRAW_EVERY_S if self._tty else LINE_EVERY_S):
-            self._drawn_at = now
+        if self._tty:
+            due = now - self._drawn_at >= DRAW_EVERY_S
+        else:
+            quiet_s = min(max(LINE_EVERY_S, (now - self._started) / 4), LINE_EVERY_AT_MOST_S)
+            due = now - self._drawn_at >= quiet_s and done != self._said
+        if due:
+            self._drawn_at, self._said = now, done
             self._write(self._text(done, note), last=False)
 
     def close(self, note: str = "") -> None:
@@ -80,28 +92,33 @@ class Progress:
         self._write(text, last=True)
 
     def _text(self, done: float, note: str) -> str:
-        parts = [f"{self.label}:"]
+        bar, parts = "", []
         if self.total > 0:
             share = min(1.0, done / self.total)
-            if self._tty:
-                filled = int(share * BAR_CELLS)
-                parts.append("[" + "#" * filled + "." * (BAR_CELLS - filled) + "]")
-            parts.append(f"{share:4.0%}")
+            filled = int(share * BAR_CELLS)
+            bar = "[" + "#" * filled + "." * (BAR_CELLS - filled) + "] " if self._tty else ""
+            parts.append(f"{share:4.0%}" if self._tty else f"{share:.0%}")
         if note:
             parts.append(note)
         first_at, first_done = self._first or (0.0, 0.0)
         elapsed, advance = self._clock() - first_at, done - first_done
         if 0 < done < self.total and advance > 0 and elapsed > ESTIMATE_AFTER_S:
             parts.append(f"about {duration(elapsed * (self.total - done) / advance)} left")
-        return " ".join(parts)
+        return f"{self.label}: {bar}{', '.join(parts)}"
 
     def _write(self, text: str, last: bool) -> None:
-        if self._tty:
-            width = max(shutil.get_terminal_size().columns - 1, 10)
-            self._put(f"\r\x1b[K{text[:width]}" + ("\n" if last else ""))
-            self._line_is_open = not last
-        else:
+        if not self._tty:
             self._put(text + "\n")
+            return
+        up = f"\x1b[{self._open_rows - 1}A" if self._open_rows > 1 else ""
+        self._put(f"\r{up}\x1b[J{text}" + ("\n" if last else ""))
+        self._open_rows = 0 if last else -(-len(text) // self._columns())
+
+    def _columns(self) -> int:
+        try:
+            return os.get_terminal_size(self._stream.fileno()).columns or FALLBACK_COLUMNS
+        except (OSError, ValueError):
+            return FALLBACK_COLUMNS
 
     def _put(self, text: str) -> None:
         try:

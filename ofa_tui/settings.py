@@ -15,8 +15,14 @@ from ofa_tui.errors import OfaError
 from ofa_tui.presets import ALL_BATCHES, PRESETS, Preset, preset
 
 BACKENDS = ("auto", "host", "cuda")
+KEEP = 3
 TIMELINE_ENTRIES = 4096
 KERNELS = ("auto", "portable", "sm80", "sm90")
+TEXTS = {
+    "--data": "a UTF-8 text (.txt, .txt.xz or .txt.zst), or a folder of such texts",
+    "--valid": "a UTF-8 text (.txt, .txt.xz or .txt.zst)",
+}
+"""What the options that name text take."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,7 @@ class Settings:
     """Steps, 0 for none in between."""
     checkpoint_at_start: bool
     checkpoint_at_end: bool
+    """Also without `checkpoint_every`, with which the end is always kept."""
     keep: int
     timeline: int
     """Tasks of each SM that the kernel keeps the times of, 0 for none."""
@@ -86,6 +93,13 @@ class Settings:
         return plain
 
 
+def named_path(text: str) -> Path:
+    """For argparse: an empty text would be the working directory."""
+    if not text:
+        raise argparse.ArgumentTypeError("an empty name is no path")
+    return Path(text)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("the run")
     run.add_argument("--preset", metavar="P", help=f"model and training preset: {', '.join(PRESETS)}")
@@ -100,7 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--sms", metavar="train=2,serve=1,doom=1", help="SMs (on the host: threads) per role")
     run.add_argument("--seed", type=int, metavar="N",
                      help="weights, data order, sampling, Doom (default: 1)")
-    run.add_argument("--events", type=Path, metavar="FILE",
+    run.add_argument("--events", type=named_path, metavar="FILE",
                      help="play back an events.jsonl: moves at their step, prompts at their token, Doom at its tic")
 
     run.add_argument("--timeline", type=int, nargs="?", const=TIMELINE_ENTRIES, default=0, metavar="TASKS",
@@ -108,9 +122,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                           f"{TIMELINE_ENTRIES})")
 
     text = parser.add_argument_group("text")
-    text.add_argument("--data", type=Path, action="append", default=[], metavar="FILE|FOLDER",
+    text.add_argument("--data", type=named_path, action="append", default=[], metavar="FILE|FOLDER",
                       help="train on this UTF-8 text (.txt, .xz, .zst), repeatable; default: generated stories")
-    text.add_argument("--valid", type=Path, action="append", default=[], metavar="FILE",
+    text.add_argument("--valid", type=named_path, action="append", default=[], metavar="FILE",
                       help="held-out text, repeatable; default: *.valid.* files of a folder, else the last 10 %%")
     text.add_argument("--tokenizer", metavar="T", help="bytes, bpe:N, gpt2 or a tokenizer JSON file")
 
@@ -124,19 +138,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     kept = parser.add_argument_group("checkpoints")
     kept.add_argument("--checkpoint-every", type=int, metavar="STEPS",
-                      help="write one after every so many steps, and at the end")
+                      help="write one after every so many steps, and at the end; 0: no more of a run that is resumed")
     kept.add_argument("--checkpoint-at-end", action="store_true", help="write one at the end, also after a signal")
     kept.add_argument("--checkpoint-at-start", action="store_true", help="write one before the first step")
-    kept.add_argument("--checkpoints", type=Path, metavar="DIR",
-                      help="where (default: checkpoints in the record's folder); alone: at the end")
-    kept.add_argument("--keep", type=int, default=3, metavar="K",
-                      help="newest ones of this run that stay, beside one of step 0 (default: 3)")
-    kept.add_argument("--resume", type=Path, metavar="FILE|DIR",
-                      help="go on from a checkpoint, or from the newest whole one of a folder, bit for bit")
-    kept.add_argument("--init", type=Path, metavar="FILE", help="begin with the weights of any safetensors file")
+    kept.add_argument("--checkpoints", type=named_path, metavar="DIR",
+                      help="where (default: checkpoints in the record's folder, or beside the one that is resumed); "
+                           "alone: at the end")
+    kept.add_argument("--keep", type=int, metavar="K",
+                      help=f"newest ones of this run that stay, beside one of step 0 (default: {KEEP})")
+    kept.add_argument("--resume", type=named_path, metavar="FILE|DIR",
+                      help="go on from a checkpoint, or from the newest whole one of a folder, bit for bit; "
+                           "checkpoints go on as before")
+    kept.add_argument("--init", type=named_path, metavar="FILE", help="begin with the weights of any safetensors file")
 
     doom = parser.add_argument_group("Doom")
-    doom.add_argument("--wad", type=Path, metavar="FILE", help="IWAD to play (default: searched for)")
+    doom.add_argument("--wad", type=named_path, metavar="FILE", help="IWAD to play (default: searched for)")
     doom.add_argument("--map", default="", metavar="E1M1",
                       help="first map (default: the WAD's first); each further game begins one later")
     doom.add_argument("--skill", type=int, default=3, metavar="1-5", help="difficulty (default: 3)")
@@ -191,32 +207,41 @@ def _sweep_batches(text: str | None, default: int) -> int:
 
 
 def _with_those_of(args: argparse.Namespace, before: Mapping[str, Any]) -> argparse.Namespace:
-    """The arguments, and in place of those not given the ones of the run that is resumed."""
-    try:
-        return argparse.Namespace(**vars(args) | {
-            "preset": args.preset or before["preset"]["name"],
-            "steps": before["steps"] if args.steps is None else args.steps,
-            "seed": before["seed"] if args.seed is None else args.seed,
-            "sweep_every": before["sweep_every"] if args.sweep_every is None else args.sweep_every,
-            "sweep_batches": args.sweep_batches or str(before["sweep_batches"]),
-            "tokenizer": args.tokenizer or before["tokenizer"],
-            "data": args.data or [Path(path) for path in before["data"]],
-            "valid": args.valid or ([] if args.data else [Path(path) for path in before["valid"]]),
-        })
-    except (KeyError, TypeError) as error:
-        raise OfaError(f"{args.resume} does not say with which options it was written ({error}); "
-                       "take another checkpoint") from None
+    """The arguments, and in place of those not given the ones of the run that is resumed.
+
+    It goes on writing checkpoints as that run did, into the folder of the one that it is resumed from.
+    """
+    every = before["checkpoint_every"] if args.checkpoint_every is None else args.checkpoint_every
+    at_end = args.checkpoint_at_end or before["checkpoint_at_end"]
+    writes = every or at_end or args.checkpoint_at_start
+    return argparse.Namespace(**vars(args) | {
+        "preset": args.preset or before["preset"],
+        "steps": before["steps"] if args.steps is None else args.steps,
+        "seed": before["seed"] if args.seed is None else args.seed,
+        "sweep_every": before["sweep_every"] if args.sweep_every is None else args.sweep_every,
+        "sweep_batches": args.sweep_batches or str(before["sweep_batches"]),
+        "tokenizer": args.tokenizer or before["tokenizer"],
+        "data": args.data or before["data"],
+        "valid": args.valid or ([] if args.data else before["valid"]),
+        "checkpoints": args.checkpoints or (args.resume.parent if writes else None),
+        "checkpoint_every": every,
+        "checkpoint_at_end": at_end,
+        "keep": args.keep or before["keep"],
+    })
 
 
 def _check_checkpoints(args: argparse.Namespace) -> None:
-    if args.checkpoint_every is not None and not 1 <= args.checkpoint_every < 2**40:
+    least = 0 if args.resume else 1  # 0 ends what the run that is resumed did
+    if args.checkpoint_every is not None and not least <= args.checkpoint_every < 2**40:
         raise OfaError(f"--checkpoint-every {args.checkpoint_every} cannot be; give at least 1 step")
-    if not 1 <= args.keep < 2**31:
+    if args.keep is not None and not 1 <= args.keep < 2**31:
         raise OfaError(f"--keep {args.keep} cannot be; keep at least 1")
     if args.resume and args.init:
         raise OfaError("--resume and --init cannot both say with which weights to begin; leave one out")
     if args.checkpoints is not None and os.path.exists(args.checkpoints) and not os.path.isdir(args.checkpoints):
         raise OfaError(f"--checkpoints {args.checkpoints} is a file; give a folder")
+    if args.init is not None and os.path.isdir(args.init):
+        raise OfaError(f"--init {args.init} is a folder; name one of its safetensors files")
     if args.init is not None and not os.path.isfile(args.init):
         raise OfaError(f"there is no file {args.init}; give --init a safetensors file")
 
@@ -224,11 +249,12 @@ def _check_checkpoints(args: argparse.Namespace) -> None:
 def from_arguments(
     args: argparse.Namespace, default_preset: str = "tiny", before: Mapping[str, Any] | None = None
 ) -> Settings:
-    """Checked settings. `before`: those of the run that is resumed, as plain values.
+    """Checked settings. `before`: those of the run that is resumed (Checkpoint.options).
 
     Raises OfaError with the first thing that cannot be.
     """
     _check_checkpoints(args)
+    args.checkpoint_at_end |= args.checkpoints is not None and not args.checkpoint_at_start
     if before is not None:
         args = _with_those_of(args, before)
     sampling_asked = (args.temperature, args.top_k, args.top_p) != (None, None, None)
@@ -256,9 +282,10 @@ def from_arguments(
     if args.dooms is not None and not 1 <= args.dooms <= abi.MAX_GAMES:
         raise OfaError(f"--dooms {args.dooms} cannot be; choose 1 to {abi.MAX_GAMES}, or none with --sms doom=0")
     sms = chosen.sms if args.sms is None else parse_sms(args.sms)
-    for path in [*args.data, *args.valid]:
-        if not os.path.exists(path):
-            raise OfaError(f"there is no {path}; give --data and --valid existing files or folders")
+    for option, paths in (("--data", args.data), ("--valid", args.valid)):
+        for path in paths:
+            if not os.path.exists(path):
+                raise OfaError(f"{option} {path} names no file or folder that is there; give {TEXTS[option]}")
     return Settings(
         preset=chosen,
         backend=args.backend,
@@ -291,6 +318,6 @@ def from_arguments(
         checkpoint_every=args.checkpoint_every or 0,
         checkpoint_at_start=args.checkpoint_at_start,
         checkpoint_at_end=args.checkpoint_at_end,
-        keep=args.keep,
+        keep=args.keep or KEEP,
         timeline=args.timeline,
     )

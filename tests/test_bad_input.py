@@ -53,6 +53,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "loss.csv").write_text("my,own,data\n")
     os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "roles.jsonl").write_text('\n{"step": 1, "action": "set_role", "sm": 99, "role": "serve"}\n')
     (tmp_path / "bad.jsonl").write_text('{"step": 3, "action": "dance"}\n')
     return tmp_path
 
@@ -67,6 +68,7 @@ DOOM = ("--record", "out", "--steps", "2")
         (("--preset", "enormous"), ("enormous", "tiny")),
         (("--sms", "train=0,serve=1,doom=1"), ("train=1",)),
         (("--steps", "many"), ("--steps", "--help")),
+        ((*BASE, "--steps", "99999999999"), ("99999999999 steps", "memory", "--steps")),
         (("--backend", "cuda"), ("--backend host",)),
         (("--player", "dancer"), ("dancer", "explore")),
         (("--doom-demo", "run.lmp"), ("--record",)),
@@ -74,11 +76,18 @@ DOOM = ("--record", "out", "--steps", "2")
         ((*DOOM, "--doom-demo", "file"), ("file", "another name")),
         (("dance",), ("dance", "replay")),
         (("replay", "nowhere"), ("nowhere",)),
+        (("replay", "file"), ("file is a file", "--record")),
+        (("--record", "", "--steps", "2"), ("--record", "empty")),
+        (("doctor", "--gpu", "-1"), ("--gpu -1", "0")),
+        (("prepare", "--steps", "-1"), ("--steps -1",)),
+        (("program", "simulate", "--trace", "nowhere/trace"), ("nowhere/trace", "No such file")),
         (("--sms", "train=²"), ("--sms",)),
         (("--top-k", "99999999999"), ("--top-k",)),
         ((*BASE, "--frame-every", "nan"), ("--frame-every",)),
         ((*BASE, "--theme", "plaid"), ("plaid", "dark")),
         ((*BASE, "--data", "missing.txt"), ("missing.txt",)),
+        ((*BASE, "--data", "folder/"), ("--data folder ", ".txt.xz")),
+        ((*BASE, "--init", "mine"), ("--init mine is a folder", "safetensors")),
         ((*BASE, "--data", "x" * 300), ("x" * 300,)),
         ((*BASE, "--data", "story.txt", "--data", "story.txt"), ("story.txt", "once")),
         ((*BASE, "--data", "pipe"), ("pipe", "regular file")),
@@ -88,6 +97,8 @@ DOOM = ("--record", "out", "--steps", "2")
         ((*BASE, "--data", "short.txt", "--tokenizer", "bytes"), ("batch",)),
         ((*BASE, "--data", "story.txt", "--tokenizer", "runes"), ("runes",)),
         ((*BASE, "--events", "bad.jsonl"), ("bad.jsonl", "dance")),
+        ((*BASE, "--events", "roles.jsonl", "--data", "story.txt", "--tokenizer", "bytes"),
+         ("line 2 of roles.jsonl", "no SM 99")),
         ((*BASE, "--events", "deep.jsonl"), ("deep.jsonl",)),
         ((*BASE, "--events", "pipe"), ("pipe", "regular file")),
         (("--record", "mine", "--sms", "train=1,serve=0,doom=0"), ("mine", "loss.csv")),

@@ -12,10 +12,10 @@ from ofa_tui import abi, settings
 from ofa_tui.errors import OfaError
 
 
-def parse(*arguments: str) -> settings.Settings:
+def parse(*arguments: str, before: dict[str, object] | None = None) -> settings.Settings:
     parser = argparse.ArgumentParser()
     settings.add_arguments(parser)
-    return settings.from_arguments(parser.parse_args(arguments))
+    return settings.from_arguments(parser.parse_args(arguments), before=before)
 
 
 @given(st.integers(1, 100), st.integers(0, 100), st.integers(0, 56))
@@ -71,3 +71,28 @@ def test_what_cannot_be_is_one_sentence_with_the_way_out(arguments: list[str], w
 def test_there_is_a_game_per_doom_sm_unless_told_otherwise() -> None:
     assert [parse("--sms", f"doom={n}").dooms for n in (0, 1, 3, 40)] == [1, 1, 3, abi.MAX_GAMES]
     assert parse("--sms", "doom=2", "--dooms", "5").dooms == 5
+
+
+@pytest.mark.parametrize(
+    ("was", "given", "folder", "every", "at_end", "keep"),
+    [
+        ((), (), None, 0, False, 3),
+        (("--checkpoint-every", "5", "--keep", "9"), (), "old/kept", 5, False, 9),
+        (("--checkpoint-every", "5"), ("--checkpoint-every", "0"), None, 0, False, 3),
+        (("--checkpoint-every", "5"), ("--checkpoint-every", "7", "--keep", "2"), "old/kept", 7, False, 2),
+        (("--checkpoint-every", "5"), ("--checkpoints", "new"), "new", 5, True, 3),
+        (("--checkpoint-at-end",), (), "old/kept", 0, True, 3),
+        (("--checkpoints", "elsewhere"), (), "old/kept", 0, True, 3),
+        (("--checkpoint-at-start",), (), None, 0, False, 3),
+        ((), ("--checkpoint-at-end",), "old/kept", 0, True, 3),
+    ],
+)
+def test_a_run_that_is_resumed_keeps_writing_checkpoints_unless_told_otherwise(
+    was: tuple[str, ...], given: tuple[str, ...], folder: str | None, every: int, at_end: bool, keep: int
+) -> None:
+    earlier = parse(*was)
+    before = {**earlier.as_dict(), "preset": earlier.preset.name, "data": [], "valid": []}
+    chosen = parse("--resume", "old/kept/step-00000005.safetensors", *given, before=before)
+    assert (str(chosen.checkpoints) if chosen.checkpoints else None, chosen.checkpoint_every) == (folder, every)
+    assert (chosen.checkpoint_at_end, chosen.keep) == (at_end, keep) and not chosen.checkpoint_at_start
+    assert chosen.writes_checkpoints == (folder is not None)

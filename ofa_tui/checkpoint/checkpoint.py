@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +17,7 @@ import numpy as np
 import tokenizers as hf
 
 from ofa_tui import __version__
+from ofa_tui.checkpoint.header import Fields, brief
 from ofa_tui.checkpoint.names import EXP_AVG, EXP_AVG_SQ, cache_name, tensor_name
 from ofa_tui.checkpoint.tensors import HASH, Tensor, TensorFile, kind_of
 from ofa_tui.data.tokenizers import ByteTokenizer, FileTokenizer, Tokenizer
@@ -29,7 +32,11 @@ FORMAT = "ofa-tui 1"
 TOKENIZER = "tokenizer.json"
 FREE = ("steps", "sweep_every", "sweep_batches")
 """Of a training's settings: they do not change a step, but for the learning rate."""
-PATTERN = "step-*.safetensors"
+NAME = re.compile(r"step-([0-9]+)\.safetensors")
+GIVE = "give a checkpoint, or the folder that holds some"
+MOST_STEP_TOKENS = 1 << 22
+"""Far more than any preset has: what a step of more needs, memory and time, is never there."""
+MOST_I32, MOST_OPTION, MOST_U64 = (1 << 31) - 1, (1 << 40) - 1, (1 << 64) - 1
 STORAGE_NAMES = {"f4": "fp32", "bf16": "bf16"}
 
 
@@ -166,26 +173,57 @@ class Checkpoint:
         self._file = TensorFile(path)
         found = self._file.metadata.get("format", "")
         if found != FORMAT:
-            raise OfaError(f"{path} is not a checkpoint of this version of ofa-tui ({found or 'no format'} and not "
-                           f"{FORMAT}); --init takes weights from any safetensors file")
-        self._state = self._json("state")
-        self.settings: dict[str, Any] = self._json("settings")
-        try:
-            self.identity = Identity(**self._json("run"))
-            self.step, self.steps = int(self._state["step"]), int(self._state["steps"])
-            self.model = ModelConfig(**self.identity.model)
-            self.train = TrainConfig(**self.identity.train, steps=self.steps, sweep_every=0)
-        except (TypeError, KeyError, ValueError, OverflowError):
-            raise OfaError(f"{path} does not say which run it is of; take another checkpoint") from None
+            raise OfaError(f"{path} is not a checkpoint of this version of ofa-tui ({brief(found) if found else 'no'} "
+                           f"format and not {FORMAT!r}); --init takes weights from any safetensors file")
+        self.settings: dict[str, Any] = self._fields("settings").values
+        self._read_position(self._fields("state"))
+        self._read_run(self._fields("run"))
 
-    def _json(self, name: str) -> dict[str, Any]:
-        try:
-            value = json.loads(self._file.metadata.get(name, ""))
-        except (ValueError, RecursionError):
-            value = None
-        if not isinstance(value, dict):
-            raise OfaError(f"{self.path} has no readable {name} in its header; take another checkpoint")
-        return value
+    def _read_position(self, state: Fields) -> None:
+        self.step, self.steps = state.integer("step"), state.integer("steps", 1)
+        self._sweep_due = state.flag("sweep_due")
+        self._token, self._story = state.integer("token"), state.integer("story")
+        drawn = state.inner("sampling")
+        self._sampling = Sampling(drawn.number("temperature", 0, 100), drawn.integer("top_k", 0, MOST_I32),
+                                  drawn.number("top_p", 0, 1))
+        self._seed = drawn.integer("seed", 0, MOST_U64)
+
+    def _read_run(self, run: Fields) -> None:
+        model, train = run.inner("model"), run.inner("train")
+        self.identity = Identity(
+            run.text("preset"), run.text("tokenizer"), model.values, train.values, run.text("train_text"),
+            run.text("held_out_text"), run.integer("seed"), run.text("target"),
+        )
+        self.model = model.build(ModelConfig, least=1)
+        self.train = train.build(TrainConfig, steps=self.steps, sweep_every=0, sweep_batches=TrainConfig.sweep_batches)
+        if self.model.layers > len(self._file.entries):
+            raise model.fail("layers")
+        if self.model.width % self.model.heads or self.model.head_dim % 2:
+            raise model.fail("heads")
+        if self.model.rope_base < 1:
+            raise model.fail("rope_base")
+        if not 1 <= self.train.batch * self.model.context <= MOST_STEP_TOKENS:
+            raise train.fail("batch")
+
+    def _fields(self, name: str) -> Fields:
+        return Fields.read(self.path, name, self._file.metadata.get(name, ""))
+
+    def options(self) -> dict[str, Any]:
+        """The options of its run that a run which goes on from it takes over, by their names in Settings."""
+        settings = Fields(self.path, "settings", self.settings)
+        return {
+            "preset": settings.inner("preset").text("name"),
+            "data": [Path(path) for path in settings.texts("data")],
+            "valid": [Path(path) for path in settings.texts("valid")],
+            "tokenizer": settings.text("tokenizer"),
+            "steps": settings.integer("steps", 1, MOST_OPTION),
+            "seed": settings.integer("seed", 0, MOST_I32),
+            "sweep_every": settings.integer("sweep_every", 0, MOST_OPTION),
+            "sweep_batches": settings.integer("sweep_batches", 1),
+            "checkpoint_every": settings.integer("checkpoint_every", 0, MOST_OPTION),
+            "checkpoint_at_end": settings.flag("checkpoint_at_end"),
+            "keep": settings.integer("keep", 1, MOST_I32),
+        }
 
     def check(self) -> None:
         """Raises OfaError where something is not as it was written."""
@@ -210,34 +248,40 @@ class Checkpoint:
         return _parameters(self._file, self.model, "")
 
     def state(self) -> RunState:
-        """Raises OfaError where something is missing or has another shape."""
-        file, position = self._file, self._state
+        """Raises OfaError where something is missing or cannot be."""
+        file = self._file
         train = TrainState(*(_parameters(file, self.model, prefix) for prefix in ("", EXP_AVG, EXP_AVG_SQ)))
+        tokens = self._served("serving.tokens", "I32", self.model.context, self.model.vocab)
+        prompt = self._served("serving.prompt", "I32", self.model.context, self.model.vocab)
+        versions = self._served("serving.versions", "U64", self.model.context)
+        if len(versions) != len(tokens) or len(tokens) > self._token:
+            raise OfaError(f"{self.path} has a served text that cannot be this model's: {len(tokens)} tokens, "
+                           f"{len(versions)} versions, {self._token} tokens in all; take another checkpoint")
         layers = range(self.model.layers)
-        caches = [{f"layers.{layer}": file.array(cache_name(layer, which)) for layer in layers}
-                  for which in ("key", "value")]
-        tokens, versions = file.array("serving.tokens"), file.array("serving.versions")
-        prompt = file.array("serving.prompt")
-        if not self._can_be_served(tokens, versions, prompt):
-            raise OfaError(f"{self.path} has a served text that cannot be this model's; take another checkpoint")
-        try:
-            sampling = position["sampling"]
-            serving = ServingState(
-                token=int(position["token"]), story=int(position["story"]), tokens=tokens, versions=versions,
-                keys=caches[0], values=caches[1], prompt=prompt, seed=int(sampling["seed"]),
-                sampling=Sampling(sampling["temperature"], sampling["top_k"], sampling["top_p"]),
-            )
-            return RunState(self.step, bool(position["sweep_due"]), train, serving)
-        except (KeyError, TypeError, ValueError, OverflowError):
-            raise OfaError(f"{self.path} does not say where the run stood; take another checkpoint") from None
+        keys, values = ({f"layers.{layer}": self._cache(cache_name(layer, which), len(tokens)) for layer in layers}
+                        for which in ("key", "value"))
+        serving = ServingState(
+            token=self._token, story=self._story, tokens=tokens, versions=versions, keys=keys, values=values,
+            prompt=prompt, seed=self._seed, sampling=self._sampling,
+        )
+        return RunState(self.step, self._sweep_due, train, serving)
 
-    def _can_be_served(self, tokens: np.ndarray, versions: np.ndarray, prompt: np.ndarray) -> bool:
-        if tokens.ndim != 1 or prompt.ndim != 1 or versions.shape != tokens.shape:
-            return False
-        if max(len(tokens), len(prompt)) > self.model.context:
-            return False
-        ids = np.concatenate([tokens, prompt])
-        return not len(ids) or 0 <= int(ids.min()) <= int(ids.max()) < self.model.vocab
+    def _served(self, name: str, kind: str, most: int, below: int | None = None) -> np.ndarray:
+        """[n], n at most `most`, of numbers from 0 up to `below`."""
+        array = self._file.array(name)
+        if self._file.entries[name].kind != kind or array.ndim != 1 or len(array) > most or (
+            below is not None and len(array) and not 0 <= int(array.min()) <= int(array.max()) < below
+        ):
+            raise OfaError(f"{self.path} has a served text that cannot be this model's ({name}); take another "
+                           "checkpoint")
+        return array
+
+    def _cache(self, name: str, rows: int) -> np.ndarray:
+        array = self._file.array(name)
+        if self._file.entries[name].kind not in ("F32", "BF16") or array.shape != (rows, self.model.width):
+            raise OfaError(f"{self.path} has a cache that cannot be of its served text: {name} is "
+                           f"{_shape(array.shape)} and should be {rows} x {self.model.width}; take another checkpoint")
+        return array
 
 
 def going_on(config: RunConfig, checkpoint: Checkpoint, target: str, storage: str, *, resample: bool) -> RunConfig:
@@ -302,21 +346,43 @@ def _shape(shape: tuple[int, ...]) -> str:
 # --- finding one ----------------------------------------------------------------------------------------------------
 
 
+def checkpoint_files(folder: Path) -> list[tuple[int, Path]]:
+    """(step, file) of what has a checkpoint's name, the newest first. Raises OfaError for a folder that cannot be
+    read."""
+    try:
+        names = os.listdir(folder)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise OfaError(f"cannot read the folder {folder} ({reason}); {GIVE}") from None
+    found = [(int(match[1]), folder / name) for name in names if (match := NAME.fullmatch(name))]
+    return sorted(found, reverse=True)
+
+
 def find_checkpoint(path: Path) -> tuple[Checkpoint, list[str]]:
     """The checkpoint at `path`, or the newest whole one of a folder (or of a record's folder), and a sentence for each
     one that was passed over. Raises OfaError where there is none."""
-    if not path.is_dir():
+    if not os.path.isdir(path):
         checkpoint = Checkpoint(path)
         checkpoint.check()
         return checkpoint, []
-    folder = path / "checkpoints" if (path / "checkpoints").is_dir() else path
+    folder = path / "checkpoints" if os.path.isdir(path / "checkpoints") else path
     broken: list[str] = []
-    for candidate in sorted(folder.glob(PATTERN), reverse=True):
+    for _, candidate in checkpoint_files(folder):
         try:
             checkpoint = Checkpoint(candidate)
             checkpoint.check()
             return checkpoint, broken
         except OfaError as error:
             broken.append(str(error))
-    reason = f"; {broken[0]}" if broken else ""
-    raise OfaError(f"the folder {folder} holds no checkpoint that can be used{reason}")
+    if broken:
+        raise OfaError(f"the folder {folder} holds no checkpoint that can be used; {broken[0]}")
+    raise OfaError(f"the folder {folder} holds no checkpoint, such as {file_name(200)}{_elsewhere(path)}; {GIVE}")
+
+
+def _elsewhere(record: Path) -> str:
+    """Where the run of a record kept its checkpoints, if that was not in there."""
+    try:
+        folder = json.loads((record / "run.json").read_bytes())["settings"]["checkpoints"]
+    except (OSError, ValueError, RecursionError, TypeError, KeyError):
+        return ""
+    return f", since its run wrote them into {folder}" if isinstance(folder, str) else ""

@@ -79,6 +79,7 @@ def evaluate(checkpoint: Checkpoint, tokens: np.ndarray, library: KernelLibrary,
         sweep_due=True,
         initial=TrainState.fresh(checkpoint.weights()),
     )
+    config.check()
     programs = compile_programs(config.model, config.train, games=0)
     validate(programs)
     engine = HostEngine(programs, config, library=library)

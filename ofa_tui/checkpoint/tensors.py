@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ HASH = "sha256"
 PIECE_BYTES = 1 << 24
 MOST_HEADER_BYTES = 100_000_000
 """The format's own limit."""
+MOST_DIMENSIONS, MOST_ARRAY_BYTES = 32, 2**63 - 1
+"""Of an array that numpy can hold, whatever its version; extents of 0 do not count."""
 DTYPES: dict[str, np.dtype] = {
     "F64": np.dtype("<f8"), "F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2"),
     "I64": np.dtype("<i8"), "I32": np.dtype("<i4"), "U64": np.dtype("<u8"), "U32": np.dtype("<u4"),
@@ -51,7 +54,7 @@ class TensorFile:
         self.path = path
         try:
             if not path.is_file():
-                raise OfaError(f"there is no file {path}; give a checkpoint, or the folder that holds some")
+                raise OfaError(_no_file(path))
             with path.open("rb") as file:
                 self._start, header = _read_header(path, file.read(8), file.read)
                 size = os.fstat(file.fileno()).st_size
@@ -99,6 +102,14 @@ class TensorFile:
             raise OfaError(f"cannot read {self.path} ({error.strerror or type(error).__name__})") from None
 
 
+def _no_file(path: Path) -> str:
+    if os.path.isdir(path):
+        return f"{path} is a folder; name one of its files"
+    if os.path.exists(path):
+        return f"{path} is no regular file; give a checkpoint, or the folder that holds some"
+    return f"there is no file {path}; give a checkpoint, or the folder that holds some"
+
+
 def _read_header(path: Path, first: bytes, read: Any) -> tuple[int, dict[str, Any]]:
     """Where the arrays begin, and the header."""
     length = int.from_bytes(first, "little")
@@ -124,10 +135,8 @@ def _entries(path: Path, metadata: Any, header: Mapping[str, Any]) -> dict[str, 
             begin, end = described["data_offsets"]
             if any(type(number) is not int or number < 0 for number in (*shape, begin, end)):
                 raise ValueError
-            count = 1
-            for extent in shape:
-                count *= extent
-            if end - begin != count * DTYPES[kind].itemsize:
+            dtype = DTYPES[kind]
+            if not _can_be_held(shape, dtype) or end - begin != math.prod(shape) * dtype.itemsize:
                 raise ValueError
             entries[name] = Entry(kind, shape, begin, end - begin)
         at = 0
@@ -138,6 +147,11 @@ def _entries(path: Path, metadata: Any, header: Mapping[str, Any]) -> dict[str, 
     except (ValueError, TypeError, KeyError, AttributeError):
         raise OfaError(f"{path} has a header that does not describe its arrays; take another checkpoint") from None
     return entries
+
+
+def _can_be_held(shape: tuple[int, ...], dtype: np.dtype) -> bool:
+    return (len(shape) <= MOST_DIMENSIONS
+            and math.prod(extent for extent in shape if extent) * dtype.itemsize <= MOST_ARRAY_BYTES)
 
 
 def _hash_of_header(header: Mapping[str, Any]) -> Any:

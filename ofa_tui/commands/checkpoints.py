@@ -1,22 +1,58 @@
-"""The saver of a run's checkpoints, as the options ask for it."""
+"""The saver of a run's checkpoints, as the options ask for it, and what it says at the end."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from ofa_tui.assemble import Assembled
+from ofa_tui.checkpoint.folder import Claim, check_new, earlier_checkpoints
 from ofa_tui.checkpoint.saver import Saver
 from ofa_tui.settings import Settings
 
+NOT_SAVED = 4
+"""Exit code of a run that came to its end without some of its checkpoints."""
 
-def saver_of(run: Assembled, settings: Settings, folder: Path) -> Saver:
-    """One that writes to `folder` unless another was named. Writes the checkpoint of the start, if it was asked for.
 
-    Raises OfaError where that one cannot be written.
+@contextlib.contextmanager
+def checkpoint_folder(settings: Settings, folder: Path) -> Iterator[Claim]:
+    """`folder` unless another was named, held while this is open: at once where the run is to write there, else from
+    its first checkpoint on. Raises OfaError where another run holds it, it cannot be written, or a new run finds
+    checkpoints there."""
+    claim = Claim(settings.checkpoints or folder)
+    try:
+        if settings.writes_checkpoints:
+            claim.take_at_start()
+            if not settings.resume:
+                check_new(claim.folder)
+        yield claim
+    finally:
+        claim.release()
+
+
+def saver_of(run: Assembled, settings: Settings, claim: Claim) -> Saver:
+    """One that writes into the claimed folder. Writes the checkpoint of the start, if it was asked for.
+
+    Raises OfaError where that one cannot be written, or the folder holds checkpoints that are not of this run.
     """
-    at_end = settings.checkpoint_at_end or (settings.checkpoints is not None and not settings.checkpoint_at_start)
-    saver = Saver(run.engine, settings.checkpoints or folder, run.describe, every=settings.checkpoint_every,
-                  at_end=at_end, keep=settings.keep)
+    describe = functools.cache(run.describe)
+    earlier = []
+    if settings.resume and settings.writes_checkpoints:
+        earlier = earlier_checkpoints(claim.folder, run.facts["resumed"]["step"], lambda: describe().identity)
+    saver = Saver(run.engine, claim, describe, every=settings.checkpoint_every, at_end=settings.checkpoint_at_end,
+                  keep=settings.keep, earlier=earlier)
     if settings.checkpoint_at_start:
         saver.save_initial()
     return saver
+
+
+def code_with_missed(code: int, saver: Saver | None) -> int:
+    """The exit code of a run that would end with `code`. Says which checkpoints could not be saved, if any."""
+    missed = saver.missed() if saver else ""
+    if not missed:
+        return code
+    print(f"ofa-tui: {missed}", file=sys.stderr)
+    return code or NOT_SAVED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ofa_tui.engine import cuda_doctor
+from ofa_tui.errors import OfaError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -13,6 +14,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 where a run on the GPU is possible, else 1."""
+    if args.gpu < 0:
+        raise OfaError(f"--gpu {args.gpu} cannot be; the first GPU is 0")
     possible = True
     for check in cuda_doctor.examine(args.gpu):
         print(check.line(), flush=True)

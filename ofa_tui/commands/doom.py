@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -20,9 +21,11 @@ from ofa_tui.errors import OfaError
 from ofa_tui.progress import Progress, duration
 from ofa_tui.record.files import make_folder, write_whole
 from ofa_tui.record.png import encode_png
+from ofa_tui.settings import named_path
 
 LUMP = re.compile(r"DEMO[1-9]", re.IGNORECASE)
 IN_LEVEL, ALIVE = 0, 0
+FRAMES_ELSEWHERE = "make room, or choose another folder with -o"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,10 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     demo = actions.add_parser("demo", help=text, description=text)
     demo.add_argument("demo", metavar="FILE.lmp|DEMO1", help="a demo file, or the name of one in the WAD")
     demo.add_argument("--wad", metavar="FILE", help="IWAD it was recorded with (default: searched for)")
-    demo.add_argument("--trace", type=Path, metavar="OUT.npz", help="write a row of figures and hashes per tic")
+    demo.add_argument("--trace", type=named_path, metavar="OUT.npz", help="write a row of figures and hashes per tic")
     demo.add_argument("--frames", metavar="T,T,...", default="",
                       help="write the frames of these tics as PNG; the first tic is 0")
-    demo.add_argument("-o", "--output", type=Path, default=Path("frames"), metavar="FOLDER",
+    demo.add_argument("-o", "--output", type=named_path, default=Path("frames"), metavar="FOLDER",
                       help="where the frames go (default: frames)")
     demo.add_argument("--lanes", default="serial", metavar="serial|reversed|N",
                       help="draw with one thread, with the lanes of a block in reversed order, or with N threads "
@@ -50,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
     tics = _tics(args.frames, len(demo.commands))
     wad = load_wad(path)
     demo = fit_to_wad(demo, args.demo, wad)
+    if tics:
+        make_folder(args.output, FRAMES_ELSEWHERE)
     with Progress("compiling the Doom engine (first time only, about 20 seconds)") as compiling:
         library.load(lambda seconds: compiling.update(seconds, f"{seconds:.0f} s"))
     started = time.perf_counter()
@@ -78,8 +83,8 @@ def _lanes(text: str) -> int:
 
 def _check_place(path: Path) -> None:
     # The file is put in place whole: a device would be replaced by it.
-    if not path.parent.is_dir() or (path.exists() and not path.is_file()):
-        raise OfaError(f"cannot write the trace {path}; name a file in a folder that exists")
+    if not os.access(path.parent, os.W_OK) or (path.exists() and not path.is_file()):
+        raise OfaError(f"cannot write the trace {path}; name a file in a folder that exists and can be written")
 
 
 def _tics(text: str, count: int) -> list[int]:
@@ -153,7 +158,5 @@ def _write_frame(folder: Path, tic: int, played: Played, wad: PackedWad) -> Path
     """The frame as it was before messages were drawn over it, the face as without sound."""
     path = folder / f"tic-{tic:06}.png"
     palette = wad.palette(int(played.rows["palette"][tic]))
-    advice = "make room, or choose another folder with -o"
-    make_folder(folder, advice)
-    write_whole(path, encode_png(played.pictures[tic], palette), advice)
+    write_whole(path, encode_png(played.pictures[tic], palette), FRAMES_ELSEWHERE)
     return path

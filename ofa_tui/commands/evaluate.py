@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from ofa_tui import abi
 from ofa_tui.checkpoint.checkpoint import Checkpoint, describe_tokenizer, describe_tokens, find_checkpoint
 from ofa_tui.checkpoint.evaluate import Measured, evaluate
+from ofa_tui.console import say
 from ofa_tui.data.corpus import read_documents
 from ofa_tui.data.prepare import corpus_spec, prepare
 from ofa_tui.data.tokenizers import bpe_size, load_tokenizer
@@ -20,13 +20,14 @@ from ofa_tui.engine.library import load_kernel
 from ofa_tui.errors import OfaError
 from ofa_tui.presets import preset
 from ofa_tui.progress import Progress
+from ofa_tui.settings import named_path
 from ofa_tui.signals import signals_raise
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("checkpoint", type=Path, metavar="CHECKPOINT",
+    parser.add_argument("checkpoint", type=named_path, metavar="CHECKPOINT",
                         help="a checkpoint, or a folder: then its newest whole one")
-    parser.add_argument("--data", type=Path, action="append", default=[], metavar="FILE",
+    parser.add_argument("--data", type=named_path, action="append", default=[], metavar="FILE",
                         help="text to measure on, all of it, repeatable (default: what its own run held out)")
     parser.add_argument("--tokenizer", default="", metavar="T",
                         help="refuse to measure unless this is the checkpoint's tokenizer, which is used in any case")
@@ -40,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         raise OfaError(f"--threads {args.threads} cannot be; choose 1 to {abi.MAX_SMS}")
     checkpoint, broken = find_checkpoint(args.checkpoint)
     for sentence in broken:
-        print(f"ofa-tui: {sentence.partition(';')[0]}; measuring an older one", file=sys.stderr)
+        say(f"ofa-tui: {sentence.partition(';')[0]}; measuring an older one")
     _check_tokenizer(checkpoint, args.tokenizer)
     with signals_raise():
         tokens = _tokens_of(checkpoint, args.data) if args.data else _held_out(checkpoint)
@@ -51,7 +52,10 @@ def run(args: argparse.Namespace) -> int:
             progress.total = batches
             progress.update(done, f"batch {done}/{batches}")
 
-        measured = evaluate(checkpoint, tokens, library, args.threads, on_batch)
+        try:
+            measured = evaluate(checkpoint, tokens, library, args.threads, on_batch)
+        except MemoryError:
+            raise OfaError(f"{checkpoint.path} needs more memory to be measured than there is") from None
         progress.close(f"{measured.tokens:,} tokens")
     print(json.dumps(_object(checkpoint, tokens, measured)) if args.json else measured.text())
     return 0
@@ -64,6 +68,8 @@ def _object(checkpoint: Checkpoint, tokens: np.ndarray, measured: Measured) -> d
 
 def _check_tokenizer(checkpoint: Checkpoint, wanted: str) -> None:
     """A vocabulary that is learned from a corpus is known by its size alone."""
+    if os.path.exists(wanted) and not os.path.isfile(wanted) and not os.path.isdir(wanted):
+        raise OfaError(f"--tokenizer {wanted} is no regular file; give a tokenizers JSON file")
     theirs, size = checkpoint.identity.tokenizer, bpe_size(wanted) if wanted else None
     if size is not None:
         same, ours = theirs.startswith(f"{wanted} "), wanted
@@ -76,18 +82,21 @@ def _check_tokenizer(checkpoint: Checkpoint, wanted: str) -> None:
 
 def _tokens_of(checkpoint: Checkpoint, paths: list[Path]) -> np.ndarray:
     """i4 [n]: the ids of all documents of these files."""
+    for path in paths:
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise OfaError(f"{path} is no regular file; give --data text files one by one")
     documents = [document for path in paths for document in read_documents(path)[0]]
     return checkpoint.tokenizer.encode_documents(documents)
 
 
 def _held_out(checkpoint: Checkpoint) -> np.ndarray:
     """i4 [n]: what the checkpoint's run held out, prepared as the run did."""
-    settings = checkpoint.settings
-    try:
-        data, valid = ([Path(path) for path in settings[name]] for name in ("data", "valid"))
-        spec = corpus_spec(preset(settings["preset"]["name"]), data, valid, settings["tokenizer"], settings["steps"])
-    except (KeyError, TypeError):
-        raise OfaError(f"{checkpoint.path} does not say what its run held out; give a text with --data") from None
+    options = checkpoint.options()
+    for path in [*options["data"], *options["valid"]]:
+        if not os.path.exists(path):
+            raise OfaError(f"{checkpoint.path} is of a run on {path}, which is not there; give a text with --data")
+    spec = corpus_spec(preset(options["preset"]), options["data"], options["valid"], options["tokenizer"],
+                       options["steps"])
     tokens = prepare(spec, Progress("preparing the text")).valid_tokens
     if describe_tokens(tokens) != checkpoint.identity.held_out_text:
         raise OfaError(f"{checkpoint.path} was measured on held-out text {checkpoint.identity.held_out_text} and the "

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import sys
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 from ofa_tui.assemble import assemble, check
-from ofa_tui.commands.checkpoints import saver_of
+from ofa_tui.commands.checkpoints import checkpoint_folder, code_with_missed, saver_of
+from ofa_tui.console import say
 from ofa_tui.errors import OfaError
+from ofa_tui.installation import command
 from ofa_tui.record.demo_log import DemoRecorder
 from ofa_tui.record.session import record
 from ofa_tui.record.writer import RunWriter, claim_folder
@@ -21,45 +24,44 @@ def record_run(settings: Settings, folder: Path, *, frame_every_s: float, doom_d
     if doom_demo is not None and not settings.sms[2]:
         raise OfaError("--doom-demo has nothing to write: no SM plays Doom in this run; give it one with --sms doom=1")
     demo = DemoRecorder(doom_demo) if doom_demo is not None else None
-    was_there = folder.exists()
-    claim_folder(folder)
-    try:
+    with _claimed(folder), checkpoint_folder(settings, folder / "checkpoints") as claim:
         run = assemble(settings, doom_required=True)
-    except BaseException:
-        _unclaim(folder, was_there)
-        raise
-    facts = {"settings": settings.as_dict(), **run.facts}
-    writer = RunWriter(folder, facts, run.engine.info, frame_every_s=frame_every_s, demo=demo)
-    for name, text in run.texts.items():
-        writer.add_text(name, text)
-    saver = saver_of(run, settings, folder / "checkpoints") if settings.writes_checkpoints else None
-    code = record(run.engine, writer, saver)
+        saver = saver_of(run, settings, claim) if settings.writes_checkpoints else None
+        facts = {"settings": settings.as_dict(), **run.facts}
+        writer = RunWriter(folder, facts, run.engine.info, frame_every_s=frame_every_s, demo=demo)
+        for name, text in run.texts.items():
+            writer.add_text(name, text)
+        code = record(run.engine, writer, saver)
     missed = run.events - writer.tally.events_applied
     if missed > 0:
-        _say(f"{missed} of {run.events} events were not reached: the run ended before their step, token or tic")
+        say(f"{missed} of {run.events} events were not reached: the run ended before their step, token or tic")
     if demo is not None:
         _say_demo(demo)
-    _say(f"the record is in {folder}; look at it with: ofa-tui replay {folder}")
-    return code
+    say(f"the record is in {folder}; look at it with: {command()} replay {shlex.quote(str(folder))}")
+    return code_with_missed(code, saver)
 
 
 def _say_demo(demo: DemoRecorder) -> None:
     if demo.files:
-        _say(f"demos of {len(demo.files)} game{'s' * (len(demo.files) > 1)}: {', '.join(map(str, demo.files))}; "
-             f"play one with: ofa-tui doom demo {demo.files[0]}")
+        say(f"demos of {len(demo.files)} game{'s' * (len(demo.files) > 1)}: {', '.join(map(str, demo.files))}; "
+             f"play one with: {command()} doom demo {shlex.quote(str(demo.files[0]))}")
     else:
-        _say("no demo was written, because no game began in this run")
+        say("no demo was written, because no game began in this run")
     if demo.missed:
-        _say(f"{demo.missed:,} tics went by unread, because the machine was too busy; their demo ends there")
+        say(f"{demo.missed:,} tics went by unread, because the machine was too busy; their demo ends there")
 
 
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)
-
-
-def _unclaim(folder: Path, was_there: bool) -> None:
-    """Removes what claim_folder made, if nothing was written into it."""
-    with contextlib.suppress(OSError):
-        (folder / "frames").rmdir()
-        if not was_there:
-            folder.rmdir()
+@contextlib.contextmanager
+def _claimed(folder: Path) -> Iterator[None]:
+    """Claims the folder of a record, and takes it away again where a failure leaves it without a run."""
+    was_there = folder.exists()
+    claim_folder(folder)
+    try:
+        yield
+    except BaseException:
+        if not (folder / "run.json").exists():
+            with contextlib.suppress(OSError):
+                (folder / "frames").rmdir()
+                if not was_there:
+                    folder.rmdir()
+        raise

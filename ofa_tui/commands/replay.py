@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from ofa_tui.engine.replay import ReplayEngine
+from ofa_tui.settings import named_path
 from ofa_tui.tui import run_ui
 from ofa_tui.tui.terminal import check_terminal
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, metavar="DIR", help="a folder that --record wrote")
+    parser.add_argument("folder", type=named_path, metavar="DIR", help="a folder that --record wrote")
     parser.add_argument("--speed", type=float, default=1.0, metavar="X", help="1 = as it was (default)")
 
 

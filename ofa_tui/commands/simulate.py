@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from pathlib import Path
 
 from ofa_tui import abi
 from ofa_tui.errors import OfaError
@@ -16,6 +15,7 @@ from ofa_tui.program.report import report_lines
 from ofa_tui.program.scenario import make_scenario
 from ofa_tui.program.simulate import machine_of
 from ofa_tui.program.targets import TARGETS
+from ofa_tui.settings import named_path
 
 SM90_SMS = {"train": 96, "sweep": 96, "decode": 28, "doom": 8}
 
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--costs", metavar="FILE", help="cost file, or the name of one in assets/costs")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
                         help="change costs, such as handoff.signal_ns=900 or 'tasks.matmul*.fixed_clk=2100'")
-    parser.add_argument("--trace", type=Path, metavar="FILE", help="write a trace for Chrome or Perfetto")
+    parser.add_argument("--trace", type=named_path, metavar="FILE", help="write a trace for Chrome or Perfetto")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -63,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
         try:
             slices = write_trace(args.trace, schedule, scenario.labels, scenario.families)
         except OSError as error:
-            raise OfaError(f"the trace cannot be written: {error}") from None
+            raise OfaError(f"the trace {args.trace} cannot be written ({error.strerror}); name a file in a folder that "
+                           "exists and can be written") from None
         print(f"\n{slices:,} slices in {args.trace}; open it at ui.perfetto.dev or chrome://tracing")
     return 0
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from ofa_tui.assemble import assemble, check
-from ofa_tui.commands.checkpoints import saver_of
+from ofa_tui.commands.checkpoints import checkpoint_folder, code_with_missed, saver_of
+from ofa_tui.console import say
 from ofa_tui.engine.protocol import RunInfo, Snapshot
 from ofa_tui.record.writer import RunWriter
 from ofa_tui.settings import Settings
@@ -26,25 +26,27 @@ def watch_run(settings: Settings, *, theme: str | None, reduced_motion: bool) ->
     check_theme(theme or "")
     check(settings, doom_required=settings.wad is not None)
     check_terminal()
-    run = assemble(settings, doom_required=settings.wad is not None)
-    facts = {"settings": settings.as_dict(), **run.facts}
     folder = Path.cwd() / f"ofa-tui-{datetime.now():%Y-%m-%d-%H%M%S}-checkpoints"
-    saver = saver_of(run, settings, folder) if run.engine.can_copy_state else None
-    options = UiOptions(
-        recorder=_recorder(facts, run.engine.info), theme=theme or "", reduced_motion=reduced_motion,
-        checkpoint=saver.ask if saver else None,
-        facts=program_facts(run.engine.programs) if settings.timeline else None,
-        limits=machine_limits(run.engine.info) if settings.timeline else None,
-    )
-    if saver is None:
-        return run_ui(run.engine, options)
-    saver.start()
-    try:
-        return run_ui(run.engine, options)
-    finally:
-        saver.close()
-        for saved in run.engine.poll().saved:
-            print(f"ofa-tui: {saved.text()}", file=sys.stderr)
+    with checkpoint_folder(settings, folder) as claim:
+        run = assemble(settings, doom_required=settings.wad is not None)
+        facts = {"settings": settings.as_dict(), **run.facts}
+        saver = saver_of(run, settings, claim) if run.engine.can_copy_state else None
+        options = UiOptions(
+            recorder=_recorder(facts, run.engine.info), theme=theme or "", reduced_motion=reduced_motion,
+            checkpoint=saver.ask if saver else None,
+            facts=program_facts(run.engine.programs) if settings.timeline else None,
+            limits=machine_limits(run.engine.info) if settings.timeline else None,
+        )
+        if saver is None:
+            return run_ui(run.engine, options)
+        saver.start()
+        try:
+            code = run_ui(run.engine, options)
+        finally:
+            saver.close()
+            for text in saver.news(run.engine.poll().saved):
+                say(f"ofa-tui: {text}")
+        return code_with_missed(code, saver)
 
 
 class _LiveRecording:

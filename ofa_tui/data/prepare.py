@@ -328,6 +328,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.steps < 0:
+        raise OfaError(f"--steps {args.steps} cannot be; give at least 1, or 0 for the preset's")
     spec = corpus_spec(preset(args.preset), args.data, args.valid, args.tokenizer, args.steps)
     with Progress("preparing the text") as progress:
         prepared = prepare(spec, progress)

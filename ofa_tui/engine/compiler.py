@@ -18,6 +18,7 @@ from pathlib import Path
 
 from ofa_tui import abi_header, locations
 from ofa_tui.errors import OfaError
+from ofa_tui.installation import how_to_add
 
 COMPILERS = ("c++", "g++", "clang++")
 SANITIZERS = ("thread", "address", "undefined")
@@ -57,7 +58,7 @@ def find_compiler() -> Compiler:
             return Compiler((*command, "c++"), f"zig {version}")
     raise OfaError(
         f"no C++ compiler was found (tried {', '.join(tried)}); install g++ or clang, set CXX, "
-        "or add the extra with one: pip install ziglang"
+        f"or take zig as one: {how_to_add('ziglang')}"
     )
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from ofa_tui.engine.cuda_library import DriverLibrary, GpuFacts
 from ofa_tui.errors import AbortedError, OfaError
+from ofa_tui.installation import command, how_to_add
 
 NON_BLOCKING = 1
 """CU_STREAM_NON_BLOCKING: work in it does not wait for the default stream."""
@@ -42,7 +43,7 @@ def load_driver() -> ModuleType:
     try:
         import pycuda.driver as driver
     except ImportError as error:
-        raise OfaError(f"PyCUDA cannot be used ({error}); install it with: pip install 'ofa-tui[cuda]'") from None
+        raise OfaError(f"PyCUDA cannot be used ({error}); {how_to_add('pycuda', 'nvidia-ml-py')}") from None
     try:
         driver.init()
     except driver.Error as error:
@@ -61,7 +62,7 @@ class Gpu:
             self._context = driver.Device(facts.index).make_context()
         except driver.Error as error:
             raise OfaError(f"no context can be made on {facts.name} ({error}); another process may hold all of its "
-                           "memory: see ofa-tui doctor") from None
+                           f"memory: see {command()} doctor") from None
         self._allocations: list[Any] = []
         self._pinned: list[np.ndarray] = []
         self._functions: list[Any] = []
@@ -108,7 +109,7 @@ class Gpu:
         except self._driver.MemoryError:
             raise OfaError(
                 f"{self.facts.name} has {self.free_bytes() / 1e9:.1f} GB of memory free and {size / 1e9:.1f} GB are "
-                "needed; choose a smaller preset, or see with ofa-tui doctor who holds it"
+                f"needed; choose a smaller preset, or see with {command()} doctor who holds it"
             ) from None
         self._allocations.append(allocation)
         self._driver.memset_d8(int(allocation), 0, size)

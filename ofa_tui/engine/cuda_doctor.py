@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from ofa_tui.engine import cuda_compiler, cuda_nvml
 from ofa_tui.engine.cuda_library import DriverLibrary, GpuFacts
 from ofa_tui.errors import OfaError
+from ofa_tui.installation import how_to_add
 
 LEAST_DRIVER = (12, 8)
 """PyCUDA, built with the toolkit of CUDA 13, uses functions that came with this version."""
@@ -80,7 +81,7 @@ def _architecture(gpu: GpuFacts) -> Check:
 def _memory(monitor: cuda_nvml.Monitor) -> Iterator[Check]:
     found = monitor.memory()
     if found is None:
-        yield Check("readings", False, "clocks, power and other processes cannot be read", "pip install nvidia-ml-py",
+        yield Check("readings", False, "clocks, power and other processes cannot be read", how_to_add("nvidia-ml-py"),
                     required=False)
         return
     free, total = found
@@ -100,7 +101,7 @@ def _tools() -> Iterator[Check]:
     compiler = shutil.which("g++") or shutil.which("cl")
     yield Check("C++ compiler", bool(compiler), compiler or "not found", "nvcc needs one: install g++")
     pycuda = find_spec("pycuda") is not None
-    yield Check("PyCUDA", pycuda, "installed" if pycuda else "not installed", "pip install 'ofa-tui[cuda]'")
+    yield Check("PyCUDA", pycuda, "installed" if pycuda else "not installed", how_to_add("pycuda", "nvidia-ml-py"))
 
 
 def missing(index: int = 0, library: Callable[[], DriverLibrary] | None = None) -> str:

@@ -7,6 +7,8 @@ from ofa_tui.engine.schedule import Schedule
 from ofa_tui.errors import OfaError
 from ofa_tui.program.types import ProgramSet
 
+BYTES_PER_STEP, BYTES_PER_WINDOW = 4 + 8, 8
+"""Of `losses` and `step_end_ns`, and of `train_windows`, in ofa_tui.engine.memory."""
 TICKETS = 1 << 63
 """A queue's tickets and all counters stay below; the words have one bit more."""
 ENDLESS = 1 << 40
@@ -43,15 +45,24 @@ def check_tickets(programs: ProgramSet, config: RunConfig, schedule: Schedule) -
             )
 
 
+def check_steps(steps: int, batch: int, available: int) -> None:
+    """Raises OfaError where the figures of every step alone would not fit, before anything is built for them."""
+    of_steps = steps * BYTES_PER_STEP + steps * batch * BYTES_PER_WINDOW
+    if of_steps > available:
+        raise _too_many_steps(steps, of_steps, available)
+
+
+def _too_many_steps(steps: int, of_steps: int, available: int) -> OfaError:
+    return OfaError(f"the figures of {steps} steps need {of_steps / 1e9:,.1f} GB of memory and "
+                    f"{available / 1e9:,.1f} GB are free; use fewer steps with --steps")
+
+
 def check_memory(config: RunConfig, needed: int, of_steps: int, available: int) -> None:
     """Raises OfaError where the run's memory is not there. `of_steps`: what its figures of every step need of it."""
     if needed <= available:
         return
     if of_steps > needed // 2:
-        raise OfaError(
-            f"the figures of {config.train.steps - config.first_step} steps need {of_steps / 1e9:.1f} GB of memory and "
-            f"{available / 1e9:.1f} GB are free; use fewer steps"
-        )
+        raise _too_many_steps(config.train.steps - config.first_step, of_steps, available)
     raise OfaError(
         f"preset {config.preset} needs {needed / 1e9:.1f} GB of memory and "
         f"{available / 1e9:.1f} GB are free; choose a smaller preset"

@@ -23,6 +23,8 @@ class Event:
     target: int = 0
     args: tuple[int, ...] = ()
     text: str = ""
+    source: str = field(default="", compare=False)
+    """Of a playback: the line and the file it is from, for people."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,9 @@ class Snapshot:
     """The state at one poll. Lists hold what is new since the poll before; everything else is current."""
 
     seconds: float  # since the launch
-    state: str  # "running", "paused", "finished" (trained to the end, still serving), "stopped", "aborted"
+    state: str
+    """"running", "paused", "finished" (trained to the end, still serving), "stopped" or "aborted"; of a recording that
+    is over "broken off" where its run did not come to its own end."""
     steps_done: int
     version: int  # newest complete weight version
     tokens_served: int

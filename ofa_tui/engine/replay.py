@@ -143,7 +143,7 @@ class ReplayEngine:
             served_per_s=float(rates.get("served_per_s", 0.0)),
             frames_per_s=float(rates.get("frames_per_s", 0.0)),
             device={str(name): float(value) for name, value in sample.get("device", {}).items()},
-            message=self._run.message if now >= self._end else "",
+            message=self._message(now),
         )
 
     def _advance(self) -> None:
@@ -161,8 +161,13 @@ class ReplayEngine:
         if self._stopped:
             return "stopped"
         if self._at >= self._end:
-            return "aborted" if self._run.exit_reason == "aborted" else "finished"
+            return self._run.exit_reason if self._run.exit_reason in ("finished", "aborted") else "broken off"
         return "running" if self._read_at is not None else "paused"
+
+    def _message(self, now: float) -> str:
+        if now < self._end or self._run.complete:
+            return ""
+        return self._run.message if self._run.exit_reason == "aborted" else self._run.ending
 
     def _sample_at(self, seconds: float) -> dict[str, Any]:
         index = bisect_right(self._sample_times, seconds) - 1

@@ -54,7 +54,10 @@ class Steering:
         self._in_flight: dict[str, dict[int, Event]] = {clock: {} for clock in abi.CLOCKS}
         self._prompts = 0
         for event in sorted(config.events, key=lambda event: event.when):
-            self.add(event)
+            try:
+                self.add(event)
+            except OfaError as error:
+                raise OfaError(f"{event.source}: {error}" if event.source else str(error)) from None
 
     def add(self, event: Event) -> None:
         """Queues an event. Raises OfaError for one that cannot be."""

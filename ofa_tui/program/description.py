@@ -8,6 +8,7 @@ import numpy as np
 
 from ofa_tui import abi
 from ofa_tui.errors import OfaError
+from ofa_tui.installation import command
 from ofa_tui.program.accesses import Accesses, describe_region, describe_view, list_accesses, task_label
 from ofa_tui.program.ops import ADAMW_DECAY, FENCE_AFTER, FENCE_BEFORE, OPS
 from ofa_tui.program.types import ProgramSet, TaskProgram
@@ -36,7 +37,7 @@ def find_tasks(programs: ProgramSet, names: list[str], wanted: str) -> list[tupl
              if label == wanted or str(index) == wanted]
     if not found:
         raise OfaError(f"no task is called {wanted!r} or has that number; "
-                       "`ofa-tui program show --stage tasks` lists them")
+                       f"{command()} program show --stage tasks lists them")
     return found
 
 

@@ -35,6 +35,8 @@ class DemoRecorder:
             raise OfaError(f"{path} exists; give the demo another name")
         if path is not None and not path.parent.is_dir():
             raise OfaError(f"there is no folder {path.parent} for the demo {path.name}; make it first")
+        if path is not None and not os.access(path.parent, os.W_OK):
+            raise OfaError(f"the folder {path.parent} cannot be written; choose another one for the demo {path.name}")
         self.path = path
         """The file of the current game, or of the last one."""
         self.files: list[Path] = []

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -213,7 +213,7 @@ def parse_events(lines: Iterable[str], source: str) -> list[Event]:
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                events.append(from_line(line))
+                events.append(replace(from_line(line), source=f"line {number} of {source}"))
             except OfaError as error:
                 raise OfaError(f"line {number} of {source} {error}") from None
     return events

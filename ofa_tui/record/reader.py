@@ -29,7 +29,8 @@ class RecordedRun:
         """Raises OfaError where there is no recorded run."""
         self.folder = folder
         if not folder.is_dir():
-            raise OfaError(f"there is no folder {folder}; give the folder of a recorded run")
+            what = "is a file" if folder.exists() else "names no folder that is there"
+            raise OfaError(f"{folder} {what}; give the folder that --record wrote")
         if not any((folder / name).exists() for name in ("run.json", "loss.csv")):
             raise OfaError(f"{folder} holds no recorded run; give the folder that --record wrote")
 
@@ -94,6 +95,20 @@ class RecordedRun:
     def message(self) -> str:
         """Why an aborted or failed run ended."""
         return str(self._written_summary.get("message", ""))
+
+    @property
+    def ending(self) -> str:
+        """How the record ends, as part of a sentence that begins with a step."""
+        if self.exit_reason.startswith("SIG"):
+            return f"where {self.exit_reason} ended the run"
+        known = {
+            "finished": "where the run was finished",
+            "stopped": "where the run was stopped",
+            "recording stopped": "where the recording was stopped and the run went on",
+            KILLED: "where the record breaks off: the run was killed, or it still goes on",
+        }
+        return known.get(self.exit_reason, f"where the run {self.exit_reason}") + (
+            f": {self.message}" if self.message else "")
 
     @cached_property
     def seconds(self) -> float:

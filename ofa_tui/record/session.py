@@ -12,7 +12,7 @@ from ofa_tui.checkpoint.saver import Saver
 from ofa_tui.engine.protocol import Engine, Snapshot
 from ofa_tui.errors import AbortedError, OfaError
 from ofa_tui.progress import Progress
-from ofa_tui.record.summary import summarise
+from ofa_tui.record.summary import Tally, summarise
 from ofa_tui.record.writer import RunWriter
 
 POLLS_PER_S = 70
@@ -60,7 +60,7 @@ def record(
             engine.start()
             if saver:
                 saver.start()
-            last = _follow(engine, writer, progress, caught, sleep)
+            last = _follow(engine, writer, saver, progress, caught, sleep)
             if last.state == "aborted":
                 raise AbortedError(_reason(last, writer))
             over = last.state == "finished" or not caught
@@ -68,7 +68,7 @@ def record(
             engine.stop()
             if saver:
                 saver.close()
-            _write(engine, writer, progress)
+            _write(engine, writer, saver, progress)
         except AbortedError as error:
             exit_reason, message = "aborted", str(error)
             raise
@@ -84,31 +84,32 @@ def record(
                 with contextlib.suppress(OfaError) if message else contextlib.nullcontext():
                     writer.finish(exit_reason, message)
             finally:
-                progress.close(_closing_note(summarise(writer.tally, exit_reason)))
+                progress.close(_closing_note(writer.tally, exit_reason))
     return 128 + caught[0] if caught and exit_reason != "finished" else 0
 
 
 def _follow(
     engine: Engine,
     writer: RunWriter,
+    saver: Saver | None,
     progress: Progress,
     caught: list[int],
     sleep: Callable[[float], None],
 ) -> Snapshot:
     """Writes every snapshot until one says that the run is over, or a signal comes."""
     while True:
-        snapshot = _write(engine, writer, progress)
+        snapshot = _write(engine, writer, saver, progress)
         if snapshot.state in ("finished", "stopped", "aborted") or caught:
             return snapshot
         progress.update(snapshot.steps_done, _note(snapshot, engine, writer))
         sleep(1 / POLLS_PER_S)
 
 
-def _write(engine: Engine, writer: RunWriter, progress: Progress) -> Snapshot:
+def _write(engine: Engine, writer: RunWriter, saver: Saver | None, progress: Progress) -> Snapshot:
     snapshot = engine.poll()
     writer.write(snapshot)
-    for saved in snapshot.saved:
-        progress.message(saved.text())
+    for text in saver.news(snapshot.saved) if saver else ():
+        progress.message(text)
     return snapshot
 
 
@@ -125,11 +126,16 @@ def _note(snapshot: Snapshot, engine: Engine, writer: RunWriter) -> str:
     parts.append(f"{snapshot.train_tokens_per_s:,.0f} tokens/s")
     if engine.info.games:
         parts.append(f"{snapshot.frames_per_s:.1f} frames/s")
+    if snapshot.steps_done >= engine.info.steps:
+        parts.append("measuring the held-out text")
     return ", ".join(parts)
 
 
-def _closing_note(summary: dict[str, object]) -> str:
-    note = f"{summary['exit_reason']} after {summary['steps']} steps"
+def _closing_note(tally: Tally, exit_reason: str) -> str:
+    summary = summarise(tally, exit_reason)
+    note = f"{'ended by ' if exit_reason.startswith('SIG') else ''}{exit_reason} after {summary['steps']} steps"
+    if tally.losses and tally.losses[0].step:
+        note += f", from step {tally.losses[0].step} to {tally.losses[-1].step + 1}"
     if summary["last_loss"] is not None:
         note += f", loss {summary['last_loss']:.3f}"
     if summary["held_out_loss"] is not None:

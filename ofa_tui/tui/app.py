@@ -28,7 +28,17 @@ from ofa_tui.tui.colour import Depth, detect_depth, to_hex
 from ofa_tui.tui.flow import RATE_WINDOW_S, FrameFlow
 from ofa_tui.tui.games import Games
 from ofa_tui.tui.grid import Grid
-from ofa_tui.tui.layout import HORIZONTAL_BREAKPOINTS, PANES, Box, Frame, SizeClass, arrange, frame, size_class
+from ofa_tui.tui.layout import (
+    HORIZONTAL_BREAKPOINTS,
+    PANES,
+    Box,
+    Frame,
+    SizeClass,
+    arrange,
+    frame,
+    size_class,
+    with_footer_of,
+)
 from ofa_tui.tui.model import RunModel
 from ofa_tui.tui.options import Recorder, UiOptions
 from ofa_tui.tui.pane import CellPane
@@ -85,7 +95,8 @@ class OfaApp(App[int], inherit_bindings=False):
         self.quadrants = self.options.quadrants
         self.selected_sm: int | None = None
         self.playing = False
-        self.behaviour_before = 0
+        self.behaviours_before: dict[int, int] = {}
+        """By game: what its scripted player did when a person last took its controls."""
         self.prompting = False
         self.recorder: Recorder | None = None
         self.link_fps: float | None = None
@@ -203,6 +214,7 @@ class OfaApp(App[int], inherit_bindings=False):
     def boxes(self, width: int, height: int) -> dict[str, Box]:
         """Boxes of all visible panes, and of the prompt line while one is written."""
         boxes = arrange(width, height, zoom=self.zoom, single=self.active)
+        boxes = with_footer_of(boxes, len(status.footer_lines(self._footer_message(), width, playing=self.playing)))
         if self.prompting:
             home = boxes.get("serve")
             if home is None:
@@ -255,6 +267,7 @@ class OfaApp(App[int], inherit_bindings=False):
             self.failure = error
             self.exit(error.exit_code, return_code=error.exit_code)
             return
+        before = self.model.state
         self.model.absorb(snapshot)
         self.games.absorb(snapshot)
         for saved in snapshot.saved:
@@ -263,12 +276,15 @@ class OfaApp(App[int], inherit_bindings=False):
             handlers.feed_recorder(self, snapshot)
         if snapshot.state == "aborted" and self.failure is None:
             self.failure = AbortedError(snapshot.message or "the kernel stopped itself")
+            self._fit_footer()
+        if snapshot.state == "broken off" and before != snapshot.state:
+            self.say(f"step {snapshot.steps_done:,}, {snapshot.message}")
         if not self._polls % HEARTBEAT_POLLS:
             self.heartbeat()
         if self.playing:
             self.send_controls(now)
         if self._message and now > self._message_until:
-            self._message = None
+            self.clear_message()
         self._repaint_due(now)
 
     def _repaint_due(self, now: float) -> None:
@@ -314,10 +330,18 @@ class OfaApp(App[int], inherit_bindings=False):
         self._message = (text, self.colours.error if error else self.colours.warning)
         self._message_until = time.monotonic() + MESSAGE_S
         if self.is_running and hasattr(self, "panes"):
+            self._fit_footer()
             self.paint("footer")
 
     def clear_message(self) -> None:
         self._message = None
+        self._fit_footer()
+
+    def _fit_footer(self) -> None:
+        """Gives the footer as many rows as its message takes."""
+        footer = self.boxes(*self.size).get("footer")
+        if footer is not None and footer.height != self.panes["footer"].size.height:
+            self.relayout()
 
     def post(self, event: Event) -> bool:
         """Hands an event to the engine; what it refuses is said in the footer."""
@@ -351,15 +375,18 @@ class OfaApp(App[int], inherit_bindings=False):
         state = status.HeaderState(self.link_fps, self.flow.open_loop, self.recorder is not None, self.playing)
         status.paint_header(grid, self.model, self.colours, self.kind, state)
 
-    def _paint_footer(self, grid: Grid) -> None:
-        message: list[tuple[str, int]] = []
+    def _footer_message(self) -> list[tuple[str, int]]:
+        """Coloured pieces of what the footer says in place of keys."""
+        if self._message:
+            return [self._message]
         if self.model.state == "aborted":
             colours = self.colours
-            message = [("q", colours.key), (" quits  ", colours.muted), (str(self.failure), colours.error)]
-        if self._message:
-            message = [self._message]
+            return [("q", colours.key), (" quits  ", colours.muted), (str(self.failure), colours.error)]
+        return []
+
+    def _paint_footer(self, grid: Grid) -> None:
         shown = [a for a in self.actions if a.label and a.keys and self.available(a)]
-        status.paint_footer(grid, self.colours, shown, message, playing=self.playing)
+        status.paint_footer(grid, self.colours, shown, self._footer_message(), playing=self.playing)
 
     def _paint_doom(self, grid: Grid) -> None:
         style = doom.PictureStyle(self.depth, self.gamma_step, self.quadrants)

@@ -60,9 +60,12 @@ class DoomHandlers:
         app = self._app
         if app.model.frame is None:
             return
-        app.behaviour_before = int(app.model.frame.status["behaviour"])
-        if not self._set_behaviour(app.behaviours.index("manual")):
+        found, manual_player = int(app.model.frame.status["behaviour"]), app.behaviours.index("manual")
+        if not self._set_behaviour(manual_player):
             return
+        # The frame may be older than the key that gave the controls back.
+        if found != manual_player or app.model.game not in app.behaviours_before:
+            app.behaviours_before[app.model.game] = found
         app.playing = True
         app.holds = manual.KeyHolds()
         app.sent_command = manual.TicCommand()
@@ -74,11 +77,11 @@ class DoomHandlers:
         app.playing = False
         app.holds.release_all()
         app.send_controls(time.monotonic())
-        back = app.behaviour_before
-        if back < len(app.behaviours) and app.behaviours[back] == "manual":
-            back = 0
+        back = app.behaviours_before[app.model.game]
         self._set_behaviour(back)
-        app.say(f"the scripted player has the controls ({app.behaviours[back]})")
+        name = app.behaviours[back] if back < len(app.behaviours) else f"behaviour {back}"
+        app.say("nobody has the controls, as before: m takes them, e h s p b c give them to the scripted player"
+                if name == "manual" else f"the scripted player has the controls ({name})")
         app.repaint_all()
 
     # --- back and forth -------------------------------------------------------------------------------------

@@ -83,6 +83,16 @@ def arrange(width: int, height: int, *, zoom: str | None = None, single: str = "
     return boxes
 
 
+def with_footer_of(boxes: dict[str, Box], rows: int) -> dict[str, Box]:
+    """The boxes with a footer of so many rows; those above it give way."""
+    if rows <= 1 or "footer" not in boxes:
+        return boxes
+    footer = boxes["footer"]
+    top = max(1, footer.y - rows + 1)
+    above = {name: box._replace(height=min(box.height, top - box.y)) for name, box in boxes.items() if box.y < top}
+    return above | {"footer": footer._replace(y=top, height=footer.y + 1 - top)}
+
+
 def _one_pane(width: int, height: int, tile_rows: int, pane: str) -> dict[str, Box]:
     """Header and footer give way when fewer than six rows are left."""
     if height < 6:

@@ -126,7 +126,7 @@ class RunModel:
 
     @property
     def finished(self) -> bool:
-        return self.state in ("finished", "stopped", "aborted")
+        return self.state in ("finished", "stopped", "aborted", "broken off")
 
     @property
     def roles(self) -> np.ndarray:

@@ -19,6 +19,8 @@ def closing_line(model: RunModel, saved: Sequence[Path]) -> str:
     if model.snapshot is None:
         return ""
     parts = [f"{'replayed ' if model.replay else ''}step {model.snapshot.steps_done:,} of {model.info.steps:,}"]
+    if model.state == "broken off":
+        parts[0] += f", {model.snapshot.message}"
     if model.losses.count:
         parts.append(f"loss {model.losses.values[-1]:.3f}")
     if model.sweeps:

@@ -1,5 +1,6 @@
 """Checkpoints as files: what is written reads back, and what is cut, damaged or another run's is refused."""
 
+import errno
 import json
 import os
 import resource
@@ -234,6 +235,7 @@ def test_a_full_disk_ends_neither_the_run_nor_older_checkpoints(kernel, tmp_path
         failed = next_saved()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    wait_for(running, lambda s: s.steps_done > failed.step)  # else it may be the same step, which is saved then
     last = next_saved()
     steps = running.poll().steps_done
     wait_for(running, lambda s: s.steps_done > steps)
@@ -241,7 +243,39 @@ def test_a_full_disk_ends_neither_the_run_nor_older_checkpoints(kernel, tmp_path
     saver.close()
     assert not first.error and not last.error and failed.step > first.step
     assert "cannot write" in failed.error and "goes on" in failed.error and "\n" not in failed.error
+    assert failed.error.endswith("make room for the next one")
+    assert saver.missed() == (f"the checkpoint of step {failed.step} could not be saved (File too large); "
+                              f"the newest one is {last.path}")
     assert sorted(path.name for path in tmp_path.iterdir()) == [file_name(saved.step) for saved in (first, last)]
+
+
+def test_each_failure_says_what_helps_and_a_row_of_them_is_told_once(kernel, tmp_path, monkeypatch):
+    """A folder that became read-only, for some steps; no end of the run is tried twice."""
+    failing = {3, 4, 6}
+
+    def write(path, *args):
+        if int(path.stem.partition("-")[2]) in failing:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+        return write_tensors(path, *args)
+
+    monkeypatch.setattr("ofa_tui.checkpoint.saver.write_tensors", write)
+    running = engine(kernel, config(steps=6))
+    saver = saver_of(running, tmp_path, every=1)
+    saver.start()
+    start_slowly(running)
+    seen = wait_for(running, lambda s: s.state == "finished")
+    running.stop()
+    saver.close()
+    outcomes = written([*seen, running.poll()])
+    steps = [saved.step for saved in outcomes]
+    assert steps == sorted(set(steps)) and steps[-1] == 6
+    failed = [saved for saved in outcomes if saved.error]
+    assert {saved.step for saved in failed} == failing.intersection(steps)
+    assert all("Read-only" in saved.error and "make room" not in saved.error for saved in failed)
+    told = saver.news(outcomes)
+    rows = [n for n, saved in enumerate(outcomes) if not saved.error or n == 0 or not outcomes[n - 1].error]
+    assert told == [outcomes[n].text() for n in rows]
+    assert all(str(saved.step) in saver.missed() for saved in failed) and "Read-only" in saver.missed()
 
 
 def test_the_newest_whole_one_of_a_folder_is_taken(checkpoint, tmp_path):

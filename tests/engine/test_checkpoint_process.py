@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ofa_tui.checkpoint.checkpoint import PATTERN, Checkpoint
+from ofa_tui.checkpoint.checkpoint import Checkpoint
 from ofa_tui.cli import main
 from ofa_tui.errors import OfaError
 
@@ -22,8 +23,13 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "ofa_tui", *arguments]
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(*arguments), cwd=folder, capture_output=True, text=True, timeout=200)
+def run(folder: Path, *arguments: str, most_file_bytes: int | None = None) -> subprocess.CompletedProcess[str]:
+    def limit() -> None:
+        if most_file_bytes is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most_file_bytes, most_file_bytes))
+
+    return subprocess.run(command(*arguments), cwd=folder, capture_output=True, text=True, timeout=200,
+                          preexec_fn=limit)
 
 
 def losses(folder: Path) -> dict[int, tuple[str, str]]:
@@ -48,7 +54,7 @@ def kill_while_it_writes(process: subprocess.Popen, checkpoints: Path, after: in
     give_up = time.monotonic() + 100
     while True:
         assert process.poll() is None and time.monotonic() < give_up
-        if len(list(checkpoints.glob(PATTERN))) < after or not list(checkpoints.glob(".step-*")):
+        if len(list(checkpoints.glob("step-*.safetensors"))) < after or not list(checkpoints.glob(".step-*")):
             time.sleep(0.001)
             continue
         process.send_signal(signal.SIGSTOP)
@@ -70,7 +76,7 @@ def test_a_run_killed_inside_a_checkpoint_goes_on_from_the_one_before(whole):
         process.kill()
         process.wait()
     assert list(checkpoints.glob(".step-*")), "it was killed in the midst of one"
-    newest = max(Checkpoint(path).step for path in checkpoints.glob(PATTERN))
+    newest = max(Checkpoint(path).step for path in checkpoints.glob("step-*.safetensors"))
     done = run(whole, "--record", "again", "--resume", "killed", "--sms", "train=3,serve=1,doom=0")
     assert done.returncode == 0, done.stderr
     expected, again = losses(whole / "whole"), losses(whole / "again")
@@ -80,6 +86,13 @@ def test_a_run_killed_inside_a_checkpoint_goes_on_from_the_one_before(whole):
     assert (whole / "again" / "sweeps.jsonl").read_text() == (whole / "whole" / "sweeps.jsonl").read_text()
     resumed = json.loads((whole / "again" / "run.json").read_text())["resumed"]
     assert resumed["step"] == newest and resumed["path"].endswith(f"step-{newest:08}.safetensors")
+    assert f"finished after {10 - newest} steps, from step {newest} to 10" in done.stderr
+    left = sorted(checkpoints.iterdir())
+    assert len(left) == 3 and left[-1].name == "step-00000010.safetensors", "checkpoints go on as they were"
+    assert not (whole / "again" / "checkpoints").exists()
+    done = run(whole, "--record", "third", "--resume", "again")
+    assert done.returncode == 2 and "again holds no checkpoint" in done.stderr
+    assert "its run wrote them into killed/checkpoints" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
@@ -146,3 +159,78 @@ def test_a_checkpoint_of_the_start_gives_its_weights_to_another_run(whole):
     assert losses(whole / "second") == losses(whole / "whole")
     with pytest.raises(OfaError):
         Checkpoint(whole / "story.txt")
+
+
+def test_a_folder_is_of_one_run(whole):
+    """While it is written to, and afterwards: what is there is never replaced by another run's."""
+    alone = ("--sms", "train=1,serve=0,doom=0")
+    first = subprocess.Popen(
+        command("--record", "one", *RUN, "--steps", "100000", *alone, "--checkpoints", "shared", "--checkpoint-every",
+                "1"), cwd=whole, stderr=subprocess.DEVNULL)
+    try:
+        give_up = time.monotonic() + 100
+        while not list((whole / "shared").glob("step-*")):
+            assert first.poll() is None and time.monotonic() < give_up
+            time.sleep(0.02)
+        second = run(whole, "--record", "two", *RUN, *alone, "--checkpoints", "shared")
+        assert second.returncode == 2 and f"process {first.pid}" in second.stderr, second.stderr
+        assert "shared" in second.stderr and "--checkpoints" in second.stderr and not (whole / "two").exists()
+        first.terminate()
+        assert first.wait(60) == 128 + signal.SIGTERM
+    finally:
+        first.kill()
+        first.wait()
+    before = {path: path.read_bytes() for path in (whole / "shared").iterdir()}
+    assert len(before) == 3
+    for arguments, words in (
+        ((*RUN, "--seed", "2", "--checkpoints", "shared"), ("earlier run", "--resume shared")),
+        (("--resume", str(min(before)), "--steps", "200000"), ("would replace", "newest")),
+        ((*RUN, "--checkpoints", "story.txt/under"), ("story.txt/under", "Not a directory")),
+        ((*RUN, "--checkpoints", "/proc/kept", "--checkpoint-at-start"), ("/proc/kept", "--checkpoints")),
+        ((*RUN, "--checkpoints", ""), ("--checkpoints", "empty")),
+        ((*RUN, "--init", "shared"), ("shared is a folder",)),
+    ):
+        done = run(whole, "--record", "two", *alone, *arguments)
+        said = [line for line in done.stderr.splitlines() if line.startswith("ofa-tui: ")]
+        assert done.returncode == 2 and len(said) == 1, done.stderr
+        assert all(word in said[0] for word in words) and not (whole / "two").exists(), done.stderr
+    assert {path: path.read_bytes() for path in (whole / "shared").iterdir()} == before
+
+
+def test_a_run_says_at_its_end_what_it_could_not_save(whole):
+    """The system refuses to write files as large as a checkpoint: the run is whole, its exit code is not 0."""
+    done = run(whole, "--record", "full", *RUN, "--sms", "train=1,serve=0,doom=0", "--checkpoint-every", "4",
+               most_file_bytes=1 << 20)
+    assert done.returncode == 4, done.stderr
+    assert losses(whole / "full") == losses(whole / "whole")
+    failed = [json.loads(line) for line in (whole / "full" / "checkpoints.jsonl").read_text().splitlines()]
+    steps = [entry["step"] for entry in failed]
+    assert steps == sorted(set(steps)) and steps[-1] == 10 and all(entry["error"] for entry in failed)
+    assert done.stderr.count("cannot write the checkpoint") == 1
+    said = [line for line in done.stderr.splitlines() if line.startswith("ofa-tui: ")]
+    assert len(said) == 1 and ", ".join(map(str, steps)) in said[0] and "none was written" in said[0], done.stderr
+
+    done = run(whole, "--record", "none", *RUN, "--sms", "train=1,serve=0,doom=0", "--checkpoint-at-start",
+               most_file_bytes=1 << 20)
+    assert done.returncode == 2 and not (whole / "none").exists(), done.stderr
+    assert "step-00000000.safetensors (File too large)" in done.stderr and "goes on" not in done.stderr
+
+
+def test_what_is_measured_is_a_file(whole):
+    os.mkfifo(whole / "pipe")
+    (whole / "empty").mkdir()
+    path = whole / "of a measured run"
+    done = run(whole, "--record", path.name, *RUN, "--steps", "1", "--sms", "train=1,serve=0,doom=0",
+               "--checkpoint-at-end")
+    assert done.returncode == 0, done.stderr
+    for arguments, words in (
+        (("pipe",), ("pipe is no regular file",)),
+        (("",), ("CHECKPOINT", "empty")),
+        (("empty",), ("empty holds no checkpoint", "step-00000200.safetensors")),
+        (("x" * 300,), ("xxx", "too long")),
+        ((path.name, "--data", "pipe"), ("pipe is no regular file",)),
+        ((path.name, "--tokenizer", "pipe"), ("--tokenizer pipe is no regular file",)),
+    ):
+        done = run(whole, "eval", *arguments)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+        assert all(word in done.stderr for word in words), done.stderr

@@ -10,6 +10,7 @@ from ofa_tui.cli import main
 from ofa_tui.engine import cuda_compiler, cuda_doctor, cuda_nvml
 from ofa_tui.engine.cuda_library import DriverError, GpuFacts
 from ofa_tui.errors import OfaError
+from ofa_tui.installation import how_to_add
 from ofa_tui.presets import preset
 
 H200 = GpuFacts(0, "NVIDIA H200", 132, (9, 0), 150_000_000_000, 232_448)
@@ -43,7 +44,7 @@ def test_each_missing_thing_is_named(whole, monkeypatch):
     assert failing(a_driver()) == ["GPU"]
     assert failing(a_driver(GpuFacts(0, "Tesla P100", 56, (6, 0), 1 << 34, 49_152))) == ["architecture"]
     monkeypatch.setattr(cuda_doctor, "find_spec", lambda name: None)
-    assert "pip install 'ofa-tui[cuda]'" in cuda_doctor.missing(library=a_driver(H200))
+    assert "not installed; " + how_to_add("pycuda", "nvidia-ml-py") in cuda_doctor.missing(library=a_driver(H200))
     monkeypatch.setattr(cuda_compiler, "find_nvcc", lambda: None)
     assert "CUDA toolkit" in cuda_doctor.missing(library=a_driver(H200))
 

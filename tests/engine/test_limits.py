@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ofa_tui import abi
 from ofa_tui.engine.config import Sampling
 from ofa_tui.engine.host import HostEngine
-from ofa_tui.engine.limits import ENDLESS, TICKETS, check_tickets
+from ofa_tui.engine.limits import ENDLESS, TICKETS, check_steps, check_tickets
 from ofa_tui.engine.schedule import Schedule, make_schedule
 from ofa_tui.errors import OfaError
 from ofa_tui.program.lowering import compile_programs
@@ -104,3 +104,13 @@ def test_programs_of_another_run_are_refused(kernel):
     ):
         with pytest.raises(OfaError, match=why):
             HostEngine(programs, run, library=kernel)
+
+
+def test_steps_are_refused_before_the_run_is_built_only_where_its_memory_would_not_hold_them(kernel):
+    """The early check counts no array that the arena has not."""
+    runs = [engine(kernel, config(steps=steps)).memory.arena for steps in (2_000, 3_000)]
+    grows = sum(runs[1].bytes_of(name) - runs[0].bytes_of(name) for name in ("losses", "step_end_ns", "train_windows"))
+    batch = config().train.batch
+    check_steps(1_000, batch, grows)
+    with pytest.raises(OfaError, match="the figures of 1000 steps need"):
+        check_steps(1_000, batch, grows - 1)

@@ -1,5 +1,8 @@
 """A replay shows what was recorded, at its own speed, and can be held."""
 
+import json
+import shutil
+
 import numpy as np
 import pytest
 from fake_engine import FrozenClock, frame_of, record_fake
@@ -9,6 +12,8 @@ from ofa_tui.engine.protocol import Event
 from ofa_tui.engine.replay import ReplayEngine
 from ofa_tui.errors import OfaError
 from ofa_tui.record.reader import RecordedRun
+from ofa_tui.tui.model import RunModel
+from ofa_tui.tui.session import closing_line
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +107,30 @@ def test_what_a_replay_cannot_do(folder, tmp_path):
         ReplayEngine(tmp_path)
     engine.stop()
     assert engine.poll().state == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("summary", "state", "said"),
+    [
+        (None, "broken off", "the run was killed, or it still goes on"),
+        ({"exit_reason": "SIGTERM"}, "broken off", "where SIGTERM ended the run"),
+        ({"exit_reason": "recording stopped"}, "broken off", "recording was stopped and the run went on"),
+        ({"exit_reason": "failed", "message": "no room"}, "broken off", "where the run failed: no room"),
+        ({"exit_reason": "aborted", "message": "SM 1 waited"}, "aborted", "SM 1 waited"),
+        ({"exit_reason": "finished"}, "finished", ""),
+    ],
+)
+def test_the_end_says_how_the_run_ended(folder, tmp_path, summary, state, said):
+    shutil.copytree(folder, tmp_path / "run")
+    (tmp_path / "run" / "summary.json").unlink()
+    if summary:
+        (tmp_path / "run" / "summary.json").write_text(json.dumps(summary))
+    clock = FrozenClock()
+    engine = ReplayEngine(tmp_path / "run", clock=clock)
+    engine.start()
+    assert engine.poll().message == ""
+    last = _play(engine, clock, 5.0)[-1]
+    assert last.state == state and said in last.message and bool(said) == bool(last.message)
+    model = RunModel(engine.info)
+    model.absorb(last)
+    assert model.finished and (said in closing_line(model, [])) == (state == "broken off" or not said)

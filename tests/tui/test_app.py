@@ -357,3 +357,41 @@ async def test_blocks_can_be_chosen() -> None:
 def test_unknown_theme_is_explained() -> None:
     with pytest.raises(OfaError, match=re.escape("unknown theme 'pink'")):
         OfaApp(FakeEngine(), options=UiOptions(theme="pink"))
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+async def test_a_long_message_is_said_whole_and_gives_its_rows_back(columns: int) -> None:
+    sentence = " ".join(["the games are held and the rest goes on"] * 5) + " /a/path" + "/that/is/long" * 12
+    async with session(columns, 40) as run:
+        before = run.text()
+        run.app.say(sentence)
+        await run.advance(0.1)
+        assert "".join(run.text("footer").split()) == "".join(sentence.split())
+        assert run.app.panes["footer"].size.height == len(run.text("footer").splitlines()) > 1
+        await run.press("m", "w", "escape")
+        assert "the scripted player has the controls" in run.text("footer")
+        run.app._message_until = 0.0
+        await run.advance(0.1)
+        assert run.app.panes["footer"].size.height == 1
+        assert run.text().splitlines()[-1] == before.splitlines()[-1]
+
+
+async def test_escape_gives_the_controls_back_to_nobody_where_nobody_had_them() -> None:
+    async with session(moving=True) as run:
+        manual = run.app.behaviours.index("manual")
+        run.engine.post(Event("behaviour", "tic", args=(manual,)))
+        await run.advance(0.1)
+        await run.press("m", "escape")
+        assert run.engine.posted[-1] == Event("behaviour", "tic", args=(manual,))
+        assert "nobody has the controls" in run.text("footer")
+
+
+async def test_controls_taken_twice_before_a_frame_shows_it_go_back_to_the_same_player() -> None:
+    async with session(moving=True) as run:
+        hunt = run.app.behaviours.index("hunt")
+        run.engine.post(Event("behaviour", "tic", args=(hunt,)))
+        await run.advance(0.1)
+        await run.press("m")
+        await run.advance(0.1)
+        await run.press("escape", "m", "escape")
+        assert run.engine.posted[-1] == Event("behaviour", "tic", args=(hunt,))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ofa_tui.tui.layout import PANES, Box, SizeClass, arrange, size_class
+from ofa_tui.tui.layout import PANES, Box, SizeClass, arrange, size_class, with_footer_of
 
 TABLE = {
     (200, 60): {
@@ -56,3 +58,15 @@ def test_every_cell_belongs_to_one_pane(zoom: str | None) -> None:
 def test_small_terminals_show_the_chosen_pane() -> None:
     assert arrange(20, 5, single="serve") == {"serve": Box(0, 0, 20, 5)}
     assert set(arrange(60, 20, single="loss")) == {"header", "footer", "loss"}
+
+
+@given(st.integers(24, 260), st.integers(6, 90), st.integers(1, 5))
+def test_a_footer_of_more_rows_takes_them_from_what_stands_above_it(width: int, height: int, rows: int) -> None:
+    before = arrange(width, height)
+    after = with_footer_of(before, rows)
+    assert after["footer"] == Box(0, height - rows, width, rows)
+    for name, box in after.items():
+        assert box.height > 0
+        if name != "footer":
+            assert box[:3] == before[name][:3] and box.y + box.height <= height - rows
+            assert box == before[name] or box.y + box.height == height - rows

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from rich.cells import cell_len
 
 from ofa_tui.tui.actions import Action
 from ofa_tui.tui.colour import blend
@@ -223,6 +226,8 @@ PLAY_KEYS = (
     ("Tab", "map"),
 )  # fmt: skip
 """What the keys do while a person plays, most important first."""
+WAY_BACK = ("Esc", "gives back")
+MOST_FOOTER_ROWS = 8
 
 
 def paint_footer(
@@ -233,24 +238,42 @@ def paint_footer(
     *,
     playing: bool = False,
 ) -> None:
-    """Keys, as many as fit; a message takes their place while there is one.
+    """Keys, as many as fit; a message, over as many rows as it takes, has their place while there is one.
 
     While a person plays they are the keys of the game, and the way back stands first, before any message.
     """
-    grid.fill(0, 0, grid.width, 1, theme.panel)
+    grid.fill(0, 0, grid.width, grid.height, theme.panel)
     x = 1
     keys = [(action.footer_keys or show_key(action.keys[0]), action.label) for action in actions]
     if playing:
-        x = _footer_key(grid, x, "Esc", "gives back", theme)
+        x = _footer_key(grid, x, *WAY_BACK, theme)
         keys = list(PLAY_KEYS)
     if message:
-        for text, colour in message:
-            x = grid.text(x, 0, text, colour, limit=max(0, grid.width - 1 - x))
+        for y, line in enumerate(footer_lines(message, grid.width, playing=playing)):
+            x = x if y == 0 else 1
+            for text, colour in line:
+                x = grid.text(x, y, text, colour, limit=max(0, grid.width - 1 - x))
         return
     for key, label in keys:
         if x + len(key) + len(label) + 1 > grid.width:
             break
         x = _footer_key(grid, x, key, label, theme)
+
+
+def footer_lines(
+    message: Sequence[tuple[str, int]], width: int, *, playing: bool = False
+) -> list[list[tuple[str, int]]]:
+    """The coloured pieces of a message, broken between words into rows of a footer that is `width` cells wide."""
+    lines: list[list[tuple[str, int]]] = [[]]
+    x, end = 1 + (sum(map(len, WAY_BACK)) + 3 if playing else 0), width - 1
+    for text, colour in message:
+        for word in re.findall(rf"\S{{1,{max(1, end - 1)}}}\s*|\s+", text):
+            if x + cell_len(word.rstrip()) > end and lines[-1]:
+                lines.append([])
+                x = 1
+            lines[-1].append((word, colour))
+            x += cell_len(word)
+    return lines[:MOST_FOOTER_ROWS]
 
 
 def _footer_key(grid: Grid, x: int, key: str, label: str, theme: Theme) -> int:
