@@ -65,7 +65,8 @@ OFA_INLINE uint32_t take_turn(Turn& turn) {
     TaskContext& ctx = turn.ctx;
     const Launch& launch = *ctx.launch;
     turn.role = choose_role(launch, ctx.sm, turn.role, turn.place);
-    const uint64_t claimed_ns = now_ns();
+    const bool timed = turn.ahead || launch.timeline_entries != 0;  // else nobody asks when
+    const uint64_t claimed_ns = timed ? now_ns() : 0;
     const uint64_t ticket = claim_ticket(launch, ctx.sm, turn.role, turn.place);
     if (ticket == TICKET_LEAVE) {
         leave(turn);
@@ -81,7 +82,7 @@ OFA_INLINE uint32_t take_turn(Turn& turn) {
     if (!ctx.ahead) show_task(ctx, PHASE_WAITING);
     if (!wait_for_inputs(ctx) || !wait_for_opening(ctx, turn.place)) return TURN_PASS;
     ctx.version = weight_version(ctx);
-    ctx.ready_ns = now_ns();
+    ctx.ready_ns = timed ? now_ns() : 0;
     return TURN_RUN;
 }
 
