@@ -27,7 +27,7 @@ from ofa_tui.signals import signals_raise
 from ofa_tui.timeline.chrome import write_trace
 from ofa_tui.timeline.limits import Limits, limits_of, machine_limits
 from ofa_tui.timeline.programs import Facts, program_facts
-from ofa_tui.timeline.table import iteration_ends, role_tables, table_lines
+from ofa_tui.timeline.table import last_tasks, role_tables, table_lines
 from ofa_tui.timeline.timeline import Timeline, make_timeline
 
 STEPS, LAST = 30, 20
@@ -35,14 +35,14 @@ POLL_S = 0.02
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("record", type=Path, nargs="?", metavar="RECORD",
+    parser.add_argument("record", type=settings.named_path, nargs="?", metavar="RECORD",
                         help="the folder of a run that was recorded with --timeline (default: make a run)")
-    parser.add_argument("-o", "--out", type=Path, default=Path("trace.json"), metavar="FILE",
+    parser.add_argument("-o", "--out", type=settings.named_path, default=Path("trace.json"), metavar="FILE",
                         help="where the trace goes (default: trace.json)")
     parser.add_argument("--last", type=int, default=LAST, metavar="N",
-                        help=f"steps that are shown: the last N whole ones (default: {LAST})")
+                        help=f"steps that are shown: the last N whole ones (default: {LAST}); a run has {STEPS}, or "
+                             "what --steps says")
     settings.add_arguments(parser)
-    parser.set_defaults(steps=None)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,16 +68,21 @@ def run(args: argparse.Namespace) -> int:
 
 def _last_steps(timeline: Timeline, facts: Facts, last: int) -> Timeline:
     """What ends after the step before the last ones."""
-    ends = iteration_ends(timeline, facts, abi.TRAIN)
+    ends = last_tasks(timeline, facts, abi.TRAIN).end
     if len(ends) <= last:
         return timeline
     return timeline.part(timeline.end >= ends[-1 - last])
 
 
 def _run(args: argparse.Namespace) -> tuple[Timeline, ProgramSet, Limits | None]:
-    args.steps = max(STEPS, args.last + 1) if args.steps is None and args.resume is None else args.steps
+    if args.resume is not None:
+        raise OfaError("trace makes a run of its own; to time one that goes on, use --resume with --record and "
+                       "--timeline")
+    args.steps = max(STEPS, args.last + 1) if args.steps is None else args.steps
     args.timeline = args.timeline or settings.TIMELINE_ENTRIES
     chosen = settings.from_arguments(args)
+    if chosen.writes_checkpoints:
+        raise OfaError("trace writes no checkpoints; leave out the options that ask for them")
     check(chosen, doom_required=chosen.wad is not None)
     engine = assemble(chosen, doom_required=chosen.wad is not None).engine
     with signals_raise(), Progress("running", total=chosen.steps) as progress:

@@ -75,17 +75,17 @@ def make_table(timeline: Timeline, facts: Facts, role: int, sms: np.ndarray, beg
     return Table(role, len(sms), begin, end, iterations, rows, waiting, between)
 
 
-def iteration_ends(timeline: Timeline, facts: Facts, role: int) -> np.ndarray:
-    """i8: when the role's iterations ended, in order of time."""
+def last_tasks(timeline: Timeline, facts: Facts, role: int) -> Timeline:
+    """Those whose ends are the ends of the role's iterations, in order of time."""
     last = (timeline.role == role) & (facts.of("opcode", timeline.program, timeline.task) == OPCODES[LAST_TASK[role]])
-    return np.sort(timeline.end[last])
+    return timeline.part(np.flatnonzero(last)[np.argsort(timeline.end[last], kind="stable")])
 
 
 def role_tables(timeline: Timeline, facts: Facts, last: int | None = None) -> Iterator[Table]:
     """For each role with two iterations at least: the `last` whole ones, or all between the first end and the last."""
     roles = timeline.role_of_sms()
     for role in ITERATION:
-        ends, sms = iteration_ends(timeline, facts, role), np.flatnonzero(roles == role)
+        ends, sms = last_tasks(timeline, facts, role).end, np.flatnonzero(roles == role)
         if len(ends) < 2 or not len(sms):
             continue
         first = max(0, len(ends) - 1 - last) if last and role == abi.TRAIN else 0

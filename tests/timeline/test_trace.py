@@ -85,6 +85,7 @@ def test_a_record_keeps_its_timeline(tmp_path, capsys):
         (["--last", "0"], "--last 0 cannot be; show at least 1 step"),
         (["--timeline", "100"], "--timeline 100 cannot be; choose a power of two from 64 to 1048576"),
         (["nowhere"], "nowhere names no folder that is there; give the folder that --record wrote"),
+        (["--checkpoint-at-end"], "trace writes no checkpoints; leave out the options that ask for them"),
         (["--steps", "0"], "--steps 0 cannot be; give at least 1"),
     ],
 )
