@@ -174,8 +174,6 @@ class RunModel:
         elapsed_ns = (snapshot.seconds - self._sampled_s) * 1e9
         self._sampled_s = snapshot.seconds
         self._sample_values(snapshot)
-        if self.times:
-            self.times.refresh()
         if snapshot.sms is not None:
             self._sample_sms(snapshot.sms["op_ns"].astype(np.float64), elapsed_ns)
 

@@ -13,7 +13,7 @@ from ofa_tui.timeline.programs import Facts
 from ofa_tui.timeline.table import Table, role_tables, sm_table
 from ofa_tui.timeline.timeline import ITERATION, ROLE_OF_PROGRAM, Timeline, make_timeline
 
-SECONDS, MOST_ROWS = 5.0, 200_000
+SECONDS, MOST_ROWS, REFRESH_S = 5.0, 100_000, 0.5
 """What is kept of each role: so long, but no more tasks than can be summed up in passing. A GPU runs millions a
 second."""
 
@@ -21,16 +21,17 @@ second."""
 class TaskTimes:
     def __init__(self, n_sms: int, facts: Facts, limits: Limits | None) -> None:
         self.facts, self.limits = facts, limits
-        self.tables: dict[int, Table] = {}
-        """By role, of those that have run two iterations lately; as of the last `refresh`."""
         self.lost = 0
         """Tasks whose times were overwritten before they were read, since the launch."""
         self._n_sms = n_sms
         self._parts: dict[int, deque[tuple[float, TimelinePart]]] = {role: deque() for role in ITERATION}
         self._timelines: dict[int, Timeline] = {}
+        self._tables: dict[int, Table] = {}
+        self._seconds, self._summed_s = 0.0, float("-inf")
 
     def absorb(self, part: TimelinePart, seconds: float) -> None:
         self.lost += int(part.lost.sum())
+        self._seconds = seconds
         programs = part.entries["task"] // (abi.TIMELINE_TASKS * abi.TIMELINE_TOGETHER)
         for role, kept in self._parts.items():
             own = ROLE_OF_PROGRAM[programs] == role
@@ -40,13 +41,17 @@ class TaskTimes:
             while len(kept) > 2 and (kept[1][0] < seconds - SECONDS or rows > MOST_ROWS):
                 rows -= len(kept.popleft()[1].sms)
 
-    def refresh(self) -> None:
-        """Sums up what is kept."""
-        self.tables = {}
-        for role, kept in self._parts.items():
-            self._timelines[role] = made = make_timeline((part for _, part in kept), self._n_sms)
-            for table in role_tables(made, self.facts):
-                self.tables[table.role] = table
+    @property
+    def tables(self) -> dict[int, Table]:
+        """By role, of those that have run two iterations lately. Summed up when they are asked for, and not more often
+        than every REFRESH_S of the run."""
+        if self._seconds - self._summed_s >= REFRESH_S:
+            self._summed_s = self._seconds
+            self._tables = {}
+            for role, kept in self._parts.items():
+                self._timelines[role] = made = make_timeline((part for _, part in kept), self._n_sms)
+                self._tables |= {table.role: table for table in role_tables(made, self.facts)}
+        return self._tables
 
     def whole(self, role: int) -> Table | None:
         """Of all SMs of a role; of the first role that has a table where this one has none."""
