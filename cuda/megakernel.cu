@@ -48,6 +48,7 @@ OFA_INLINE void enter(Turn& turn, const Launch& launch, uint32_t sm) {
     turn.ctx.launch = &launch;
     turn.ctx.sm = sm;
     turn.place = {};
+    turn.timer.open();
     turn.ahead = false;
     turn.role = load_acquire(&launch.roles[sm]);
     fetch_add_relaxed(&launch.telemetry->blocks_running, 1u);
@@ -64,6 +65,8 @@ OFA_INLINE uint32_t take_turn(Turn& turn) {
     TaskContext& ctx = turn.ctx;
     const Launch& launch = *ctx.launch;
     turn.role = choose_role(launch, ctx.sm, turn.role, turn.place);
+    const bool timed = turn.ahead || launch.timeline_entries != 0;  // else nobody asks when
+    const uint64_t claimed_ns = timed ? now_ns() : 0;
     const uint64_t ticket = claim_ticket(launch, ctx.sm, turn.role, turn.place);
     if (ticket == TICKET_LEAVE) {
         leave(turn);
@@ -74,10 +77,12 @@ OFA_INLINE uint32_t take_turn(Turn& turn) {
         return TURN_PASS;
     }
     ctx.ahead = turn.ahead;
+    ctx.claimed_ns = claimed_ns;
     store_relaxed(&launch.telemetry->sms[ctx.sm].role, turn.role);
     if (!ctx.ahead) show_task(ctx, PHASE_WAITING);
     if (!wait_for_inputs(ctx) || !wait_for_opening(ctx, turn.place)) return TURN_PASS;
     ctx.version = weight_version(ctx);
+    ctx.ready_ns = timed ? now_ns() : 0;
     return TURN_RUN;
 }
 
@@ -91,7 +96,7 @@ OFA_INLINE void refuse(const TaskContext& ctx) {
 }
 
 // After a body: unless the run ended inside it, the signal that others wait for.
-OFA_INLINE void end_task(const TaskTimer& timer, const TaskContext& ctx) {
+OFA_INLINE void end_task(TaskTimer& timer, const TaskContext& ctx) {
     timer.stop(ctx);
     if (!aborted(*ctx.launch) && !past_end(ctx)) signal(ctx);
 }
@@ -110,6 +115,7 @@ OFA_INLINE void run_block(Block& block, const Launch& launch, Turn& turn) {
     if (block.leader()) enter(turn, launch, block.sm());
     for (;;) {
         const uint32_t next = block.broadcast([&] { return take_turn(turn); });
+        if (next != TURN_RUN && block.leader()) turn.timer.publish(turn.ctx);
         if (next == TURN_LEAVE) return;
         if (next == TURN_RUN) run_task(block, turn);
     }

@@ -68,6 +68,7 @@ struct TaskContext {
     uint64_t version;    // of the weights that are read; weights are written as version + 1
     uint64_t ticket;     // of the role's queue
     bool ahead;          // claimed while the task before it still runs: its waits are not yet waiting of the SM
+    uint64_t claimed_ns, ready_ns;  // when it was claimed and its waits were over, where that is asked for
 
     OFA_INLINE int64_t row0() const { return task->tile[0]; }
     OFA_INLINE int64_t rows() const { return task->tile[1]; }

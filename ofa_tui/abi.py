@@ -315,6 +315,7 @@ TELEMETRY = np.dtype(
         ("blocks_running", "u4"),
         ("finished", "u4"),              # 1 once training and its last sweep are done
         ("frames", "u8", (MAX_GAMES,)),  # published per game; frame n is in slot (n - 1) mod FRAME_SLOTS
+        ("timeline", "u8", (MAX_SMS,)),  # entries of each SM's timeline so far, see TIMELINE_BATCH
         ("held", "u8", (len(COPIED_CLOCKS),)),  # the CONTROL.hold that holds the clock's iteration; see HOLD_NUMBERS
         ("events_taken", "u8", (3,)),        # events the kernel has seen, per clock
         ("events_first_open", "u8", (3,)),   # all events before this one are applied
@@ -324,6 +325,27 @@ TELEMETRY = np.dtype(
     ]
 )
 """Written by the kernel only."""
+
+TIMELINE_BATCH = 8
+"""Entries of an SM's timeline are published in batches of so many, and those that are left when it has nothing to do:
+a release after every task would cost more than the entry."""
+TIMELINE_TASKS, TIMELINE_TOGETHER = 1 << 26, 1 << 4
+TIMELINE_SIZES = tuple(1 << n for n in range(6, 21))
+"""Entries that an SM's ring may have, beside none: from a few batches to 32 MB."""
+
+TIMELINE_ENTRY = np.dtype(
+    [
+        ("begin_ns", "u8"),      # on the kernel's clock, as TELEMETRY.started_ns; its inputs were there
+        ("body_ns", "u4"),       # until its end
+        ("held_ns", "u4"),       # of it: waits inside the body, such as those for a pin, a pace or a message
+        ("waited_ns", "u4"),     # before it began its SM had nothing to do but wait for its inputs, for so long
+        ("claimed_ns", "u4"),    # before it began it was claimed
+        ("iteration", "u4"),     # modulo 2^32
+        ("task", "u4"),          # (program * TIMELINE_TOGETHER + neighbours done with it) * TIMELINE_TASKS + task
+    ]
+)
+"""One task that an SM has run, or several of a streamed token that it does as one: a sector of memory, so that an entry
+is written whole. Durations of 4.29 s and more are cut off there."""
 
 LAUNCH = np.dtype(
     [
@@ -357,6 +379,8 @@ LAUNCH = np.dtype(
         ("snapshot_slots", "u8"),
         ("scratch", "u8"),       # scratch memory of each SM, n_sms * scratch_bytes
         ("scratch_bytes", "u8"),
+        ("timeline", "u8"),      # TIMELINE_ENTRY [n_sms, timeline_entries]: entry n of an SM is in row n mod entries
+        ("timeline_entries", "u8"),  # a power of two; 0 where no timeline is kept
         ("model", MODEL),
         ("optimizer", OPTIMIZER),
         ("schedule", SCHEDULE),
@@ -399,5 +423,5 @@ STRUCTS: dict[str, np.dtype] = {
     "Optimizer": OPTIMIZER, "Schedule": SCHEDULE, "Data": DATA, "Event": EVENT, "Control": CONTROL,
     "Queue": QUEUE, "SmStatus": SM_STATUS, "Abort": ABORT, "Served": SERVED, "DoomStatus": DOOM_STATUS,
     "DoomCommand": DOOM_COMMAND, "DoomSeat": DOOM_SEAT, "Telemetry": TELEMETRY, "ServeState": SERVE_STATE,
-    "Seat": SEAT, "Launch": LAUNCH,
+    "Seat": SEAT, "TimelineEntry": TIMELINE_ENTRY, "Launch": LAUNCH,
 }

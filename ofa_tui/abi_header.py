@@ -52,6 +52,7 @@ _POINTERS = {
     "Launch.doom_games": "uint8_t*",
     "Launch.doom_snapshots": "uint8_t*",
     "Launch.scratch": "uint8_t*",
+    "Launch.timeline": "TimelineEntry*",
 }
 
 
@@ -117,7 +118,7 @@ def abi_header() -> str:
         "FRAME_SLOTS", "FRAME_WIDTH", "FRAME_HEIGHT", "COMMAND_RING", "NONE_U16", "NONE_U32", "SERVED_PROMPT",
         "SERVED_FIRST",
         "COUNTER_STRIDE", "ABORT_DEADLINE", "ABORT_OPCODE", "ABORT_CHECK", "PHASE_IDLE", "PHASE_WAITING",
-        "PHASE_RUNNING", "HOLD_NUMBERS",
+        "PHASE_RUNNING", "HOLD_NUMBERS", "TIMELINE_BATCH", "TIMELINE_TASKS", "TIMELINE_TOGETHER",
     ):
         lines.append(f"constexpr uint32_t {name} = {getattr(abi, name)}u;")
     lines += [

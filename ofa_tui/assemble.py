@@ -108,6 +108,7 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
             doom=doom[0] if doom else None,
             doom_missing=doom_missing,
             events=tuple(events),
+            timeline_entries=settings.timeline,
             copies_state=settings.writes_checkpoints or backend.gpu is None,
         )
         storage = target_called(target).storage

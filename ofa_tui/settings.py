@@ -16,6 +16,7 @@ from ofa_tui.presets import ALL_BATCHES, PRESETS, Preset, preset
 
 BACKENDS = ("auto", "host", "cuda")
 KEEP = 3
+TIMELINE_ENTRIES = 4096
 KERNELS = ("auto", "portable", "sm80", "sm90")
 TEXTS = {
     "--data": "a UTF-8 text (.txt, .txt.xz or .txt.zst), or a folder of such texts",
@@ -75,6 +76,8 @@ class Settings:
     checkpoint_at_end: bool
     """Also without `checkpoint_every`, with which the end is always kept."""
     keep: int
+    timeline: int
+    """Tasks of each SM that the kernel keeps the times of, 0 for none."""
 
     @property
     def writes_checkpoints(self) -> bool:
@@ -113,6 +116,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                      help="weights, data order, sampling, Doom (default: 1)")
     run.add_argument("--events", type=named_path, metavar="FILE",
                      help="play back an events.jsonl: moves at their step, prompts at their token, Doom at its tic")
+
+    run.add_argument("--timeline", type=int, nargs="?", const=TIMELINE_ENTRIES, default=0, metavar="TASKS",
+                     help="keep when each SM ran which task, so many tasks of each until they are read (default: "
+                          f"{TIMELINE_ENTRIES})")
 
     text = parser.add_argument_group("text")
     text.add_argument("--data", type=named_path, action="append", default=[], metavar="FILE|FOLDER",
@@ -269,6 +276,9 @@ def from_arguments(
         raise OfaError(f"--top-p {args.top_p} cannot be; choose a number above 0, at most 1")
     if not 0 <= args.top_k < 2**31:
         raise OfaError(f"--top-k {args.top_k} cannot be; choose 0 (all) or a number of tokens")
+    if args.timeline and args.timeline not in abi.TIMELINE_SIZES:
+        raise OfaError(f"--timeline {args.timeline} cannot be; choose a power of two from {abi.TIMELINE_SIZES[0]} to "
+                       f"{abi.TIMELINE_SIZES[-1]}")
     if args.dooms is not None and not 1 <= args.dooms <= abi.MAX_GAMES:
         raise OfaError(f"--dooms {args.dooms} cannot be; choose 1 to {abi.MAX_GAMES}, or none with --sms doom=0")
     sms = chosen.sms if args.sms is None else parse_sms(args.sms)
@@ -309,4 +319,5 @@ def from_arguments(
         checkpoint_at_start=args.checkpoint_at_start,
         checkpoint_at_end=args.checkpoint_at_end,
         keep=args.keep or KEEP,
+        timeline=args.timeline,
     )

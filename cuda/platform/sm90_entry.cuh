@@ -211,7 +211,9 @@ OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STA
 }
 
 OFA_INLINE void begin(Pipeline& pipeline, const Slot& slot) {
-    if (slot.ctx.ahead) add_relaxed(&status_of(slot.ctx).wait_ns, now_ns() - pipeline.ended_ns);
+    const uint64_t claimed_ns = slot.ctx.claimed_ns, ready_ns = slot.ctx.ready_ns;
+    const uint64_t free_ns = pipeline.ended_ns > claimed_ns ? pipeline.ended_ns : claimed_ns;
+    if (slot.ctx.ahead && ready_ns > free_ns) add_relaxed(&status_of(slot.ctx).wait_ns, ready_ns - free_ns);
     begin_task(pipeline.timer, slot.ctx);
     if (claims_early(slot)) sm90::arrive(&pipeline.claim_next);
 }
@@ -230,6 +232,8 @@ OFA_INLINE void finish(Pipeline& pipeline) {
         } else if (slot.kind == SLOT_BODY) {
             end_task(pipeline.timer, slot.ctx);
             if (!claims_early(slot)) sm90::arrive(&pipeline.claim_next);
+        } else {
+            pipeline.timer.stop_parts(slot.ctx);
         }
         pipeline.ended_ns = now_ns();
         store_relaxed(&status_of(slot.ctx).phase, uint32_t(PHASE_WAITING));
@@ -267,9 +271,13 @@ OFA_INLINE void consume_product(Pipeline& pipeline, const Slot& slot) {
 
 OFA_INLINE void consume_tasks(Pipeline& pipeline) {
     Block& block = pipeline.block;
+    if (block.leader()) pipeline.timer.open();
     for (;;) {
         const Slot& next = next_slot(pipeline, Position<SLOTS>{places_of_warp(pipeline).slots});
-        if (next.kind == SLOT_LEAVE) return;
+        if (next.kind == SLOT_LEAVE) {
+            if (block.leader()) pipeline.timer.publish(next.ctx);
+            return;
+        }
         if (block.leader()) begin(pipeline, next);
         // One place that calls: with two of them ptxas spills.
         if (has_call(next)) {

@@ -1,6 +1,7 @@
 // What a block says about itself while it runs; one writer per entry, read by the host at any time.
 #pragma once
 
+#include "sched/timeline.h"
 #include "task.h"
 
 namespace ofa {
@@ -51,22 +52,50 @@ private:
 // Time inside a body, less the waits it made. Without a constructor, so that it can lie in shared memory.
 class TaskTimer {
 public:
+    // Before the SM's first task.
+    OFA_INLINE void open() {
+        ended_with_wait_ns_ = 0;
+        timeline_.open();
+    }
     OFA_INLINE void start(const TaskContext& ctx) {
         started_ns_ = now_ns();
         waited_ns_ = status_of(ctx).wait_ns;
     }
-    OFA_INLINE void stop(const TaskContext& ctx) const {
+    OFA_INLINE void stop(const TaskContext& ctx) {
         SmStatus& status = status_of(ctx);
         const uint32_t opcode = ctx.task->opcode;
-        const uint64_t now = now_ns();
-        if (opcode < OPCODE_COUNT)
-            add_relaxed(&status.op_ns[opcode], now - started_ns_ - (status.wait_ns - waited_ns_));
+        const uint64_t now = now_ns(), wait_ns = status.wait_ns;
+        if (opcode < OPCODE_COUNT) add_relaxed(&status.op_ns[opcode], now - started_ns_ - (wait_ns - waited_ns_));
         add_relaxed(&status.tasks_done, 1);
         store_relaxed(&status.heartbeat_ns, now);
+        if (keeps_timeline(ctx))
+            timeline_.add(ctx, task_of(ctx), 1, started_ns_, now, wait_ns - waited_ns_, take_wait());
+        ended_with_wait_ns_ = wait_ns;
+    }
+
+    // One of several parts of what was started, instead of `stop`: tasks that are done together.
+    OFA_INLINE void add_part(const TaskContext& ctx, uint32_t task, uint32_t tasks, uint64_t began_ns, uint64_t ended_ns,
+                             uint64_t held_ns) {
+        timeline_.add(ctx, task, tasks, began_ns, ended_ns, held_ns, take_wait());
+    }
+    OFA_INLINE void stop_parts(const TaskContext& ctx) { ended_with_wait_ns_ = status_of(ctx).wait_ns; }
+
+    // When the SM has nothing to do.
+    OFA_INLINE void publish(const TaskContext& ctx) const {
+        if (keeps_timeline(ctx)) timeline_.publish(*ctx.launch, ctx.sm);
     }
 
 private:
-    uint64_t started_ns_, waited_ns_;
+    // The SM's waits between the task before and this one, for the first who asks.
+    OFA_INLINE uint64_t take_wait() {
+        const uint64_t waited = waited_ns_ - ended_with_wait_ns_;
+        ended_with_wait_ns_ = waited_ns_;
+        return waited;
+    }
+
+    uint64_t started_ns_;
+    uint64_t waited_ns_, ended_with_wait_ns_;  // the SM's waits by the start of this task, by the end of the one before
+    Timeline timeline_;
 };
 
 }  // namespace ofa

@@ -75,6 +75,7 @@ struct TokenMemory {
     // What the leader has counted: tasks, signals of one counter; the token's begin; clocks.
     uint32_t tasks, signals, counter;
     uint64_t began_ns, began, last, waited, spent[OPCODE_COUNT];
+    uint64_t last_ns, last_waited;  // as `last` and `waited` stood at the end of the step before
 };
 
 }  // namespace ofa

@@ -60,11 +60,7 @@ def run(args: argparse.Namespace) -> int:
     for line in report_lines(scenario, schedule):
         print(line)
     if args.trace:
-        try:
-            slices = write_trace(args.trace, schedule, scenario.labels, scenario.families)
-        except OSError as error:
-            raise OfaError(f"the trace {args.trace} cannot be written ({error.strerror}); name a file in a folder that "
-                           "exists and can be written") from None
+        slices = write_trace(args.trace, schedule, scenario.labels, scenario.families)
         print(f"\n{slices:,} slices in {args.trace}; open it at ui.perfetto.dev or chrome://tracing")
     return 0
 

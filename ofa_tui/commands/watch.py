@@ -13,6 +13,8 @@ from ofa_tui.console import say
 from ofa_tui.engine.protocol import RunInfo, Snapshot
 from ofa_tui.record.writer import RunWriter
 from ofa_tui.settings import Settings
+from ofa_tui.timeline.limits import machine_limits
+from ofa_tui.timeline.programs import program_facts
 from ofa_tui.tui import run_ui
 from ofa_tui.tui.options import UiOptions
 from ofa_tui.tui.terminal import check_terminal
@@ -32,6 +34,8 @@ def watch_run(settings: Settings, *, theme: str | None, reduced_motion: bool) ->
         options = UiOptions(
             recorder=_recorder(facts, run.engine.info), theme=theme or "", reduced_motion=reduced_motion,
             checkpoint=saver.ask if saver else None,
+            facts=program_facts(run.engine.programs) if settings.timeline else None,
+            limits=machine_limits(run.engine.info) if settings.timeline else None,
         )
         if saver is None:
             return run_ui(run.engine, options)

@@ -152,6 +152,8 @@ class RunConfig:
     steps: such a run is nothing but that sweep."""
     serving: ServingState | None = None
     """The story that serving goes on with. `first_token`, `first_story` and `sampling` have to agree with it."""
+    timeline_entries: int = 0
+    """Tasks of each SM that the kernel keeps the times of; 0 = none, else a power of two."""
     copies_state: bool = False
     """The state may be copied out while the kernel runs: an engine on a GPU keeps pinned memory ready for it."""
 
@@ -178,6 +180,9 @@ class RunConfig:
         if self.first_step >= self.train.steps + (self.sweep_due and len(self.valid_tokens) > 1):
             raise OfaError(f"training ends with step {self.train.steps - 1}, so that it cannot go on from step "
                            f"{self.first_step}; use more steps")
+        if self.timeline_entries and self.timeline_entries not in abi.TIMELINE_SIZES:
+            raise OfaError(f"a timeline of {self.timeline_entries} tasks an SM cannot be; use a power of two from "
+                           f"{abi.TIMELINE_SIZES[0]} to {abi.TIMELINE_SIZES[-1]:,}")
         for name, rate in (("token", self.tokens_per_s), ("tic", self.tics_per_s)):
             if rate != 0 and not 1e-9 <= rate <= 1e9:
                 raise OfaError(f"{rate:g} {name}s a second cannot be; use 1e-9 to 1e9, or 0 for as fast as it goes")

@@ -25,6 +25,8 @@ class Followed:
     ring: bool = False
     per_game: bool = False
     """Array and counter have a row for each game."""
+    per_sm: bool = False
+    """Array and counter have a row for each SM."""
     shown: bool = False
     """Of the games after the first a reader looks at the newest entry alone."""
 
@@ -38,6 +40,7 @@ FOLLOWED = (
     Followed("frames", "frames", ring=True, per_game=True, shown=True),
     Followed("doom_status", "frames", ring=True, per_game=True, shown=True),
     Followed("doom_commands", "frames", ring=True, per_game=True),
+    Followed("timeline", "timeline", ring=True, per_sm=True),
 )
 
 
@@ -72,7 +75,7 @@ class SharedCopy:
         self._games = memory.config.games
         self._at = memory.arena.offset("telemetry")
         self._after = memory.arena.offset("telemetry_after")
-        n_sms = memory.config.n_sms
+        self._n_sms = n_sms = memory.config.n_sms
         self._telemetry_end = _offset("sms") + n_sms * abi.SM_STATUS.itemsize
         self._seen = {name: self._counters(name) for name in {followed.counter for followed in FOLLOWED}}
         self._first = dict(self._seen)
@@ -86,7 +89,7 @@ class SharedCopy:
         return self.load(address - self._at + self._after)
 
     def _counters(self, name: str) -> list[int]:
-        """One, or one of each game."""
+        """One, or one of each game or SM."""
         return [int(value) for value in np.ravel(self._telemetry[name])]
 
     def _fetch(self, offset: int, count: int, to: int | None = None) -> None:
@@ -105,7 +108,7 @@ class SharedCopy:
         self._fetch(self._at + COUNTERS_END, self._telemetry_end - COUNTERS_END)
         self._fetch(self._memory.arena.offset("serve"), abi.SERVE_STATE.itemsize)
         for followed in FOLLOWED:
-            for index in range(self._games if followed.per_game else 1):
+            for index in range(self._games if followed.per_game else self._n_sms if followed.per_sm else 1):
                 self._fetch_rows(followed, index)
         for name in self._seen:
             self._seen[name] = self._counters(name)
@@ -114,7 +117,7 @@ class SharedCopy:
 
     def _fetch_rows(self, followed: Followed, index: int) -> None:
         array, offset = self._memory[followed.array], self._memory.arena.offset(followed.array)
-        if followed.per_game:
+        if followed.per_game or followed.per_sm:
             array = array[index]
             offset += index * array.nbytes
         base = 0 if followed.ring else self._first[followed.counter][index]

@@ -165,6 +165,7 @@ class RunMemory:
         arena.reserve("doom_status", abi.DOOM_STATUS, games, abi.FRAME_SLOTS)
         arena.reserve("doom_commands", abi.DOOM_COMMAND, games, abi.COMMAND_RING)
         arena.reserve("doom_seats", abi.DOOM_SEAT, games)
+        arena.reserve("timeline", abi.TIMELINE_ENTRY, config.n_sms, config.timeline_entries)
 
     def _reserve_private(self, game_bytes: int, snapshot_bytes: int) -> None:
         arena, config, programs = self.arena, self.config, self.programs
@@ -198,6 +199,7 @@ class RunMemory:
         launch["n_games"] = config.games
         launch["snapshot_slots"] = self._snapshot_slots
         launch["scratch_bytes"] = self._scratch_bytes
+        launch["timeline_entries"] = config.timeline_entries
         launch["schedule"] = self.schedule.row()
         launch["data"]["n_train"] = len(config.train_tokens)
         launch["data"]["n_valid"] = len(config.valid_tokens)

@@ -107,6 +107,16 @@ class Commands:
 
 
 @dataclass(frozen=True)
+class TimelinePart:
+    """What SMs have run since the poll before, each SM's tasks in order. `begin_ns` counts from the launch here."""
+
+    sms: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint16))  # u2 [n]
+    entries: np.ndarray = field(default_factory=lambda: np.zeros(0, abi.TIMELINE_ENTRY))  # [n]
+    lost: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    """i8 [n_sms]: tasks that each SM has run in between but whose times were overwritten before this poll."""
+
+
+@dataclass(frozen=True)
 class Saved:
     """A checkpoint that was written, or could not be."""
 
@@ -152,6 +162,7 @@ class Snapshot:
     """Whether the games alone are held (Engine.hold_games)."""
     roles: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint32))  # u4 [n_sms], index into abi.ROLES
     sms: np.ndarray | None = None  # abi.SM_STATUS [n_sms]
+    timeline: TimelinePart = field(default_factory=TimelinePart)
     applied: list[AppliedEvent] = field(default_factory=list)
     saved: list[Saved] = field(default_factory=list)
     train_tokens_per_s: float = 0.0

@@ -51,6 +51,10 @@ class ResidentEngine(ABC):
         self._device: dict[str, float] = {}
         self._device_read_s = -DEVICE_EVERY_S
 
+    @property
+    def programs(self) -> ProgramSet:
+        return self._programs
+
     # --- what depends on the place --------------------------------------------------------------------------------
 
     @property
@@ -255,6 +259,7 @@ class ResidentEngine(ABC):
                 games_held=bool(self._control["hold_games"]),
                 roles=sms["role"].copy(),
                 sms=sms,
+                timeline=self._reader.timeline(),
                 applied=applied,
                 saved=saved,
                 train_tokens_per_s=self.info.tokens_per_step / step_ms * 1e3 if step_ms else 0.0,

@@ -12,7 +12,7 @@ from ofa_tui import abi
 from ofa_tui.data.textstream import TextStream
 from ofa_tui.engine.config import RunConfig
 from ofa_tui.engine.memory import RunMemory
-from ofa_tui.engine.protocol import Commands, Frame, ServedToken, StepLoss, SweepLoss
+from ofa_tui.engine.protocol import Commands, Frame, ServedToken, StepLoss, SweepLoss, TimelinePart
 from ofa_tui.presets import TrainConfig
 
 RATE_SECONDS = 1.5
@@ -46,6 +46,7 @@ class TelemetryReader:
         self._frames = [config.first_tic] * config.games
         self._commands = [config.first_tic] * config.games
         self._sweeps = memory.schedule.sweeps_before
+        self._timeline = [0] * config.n_sms
         self._rates: deque[tuple[float, int, int]] = deque()
 
     def counter(self, field: str, index: int = 0) -> int:
@@ -158,6 +159,26 @@ class TelemetryReader:
         self._commands[game] = total
         lost = max(0, self._counter_after("frames", game) - abi.COMMAND_RING + 1 - first)
         return Commands(first + lost, rows[lost:])
+
+    def timeline(self) -> TimelinePart:
+        """New entries of each SM, without those that the kernel may have begun to overwrite while they were copied."""
+        size = self._config.timeline_entries
+        if not size:
+            return TimelinePart()
+        parts = [self._timeline_of(sm, size) for sm in range(self._config.n_sms)]
+        sms = np.repeat(np.arange(len(parts), dtype=np.uint16), [len(rows) for rows, _ in parts])
+        return TimelinePart(sms, np.concatenate([rows for rows, _ in parts]), np.array([lost for _, lost in parts]))
+
+    def _timeline_of(self, sm: int, size: int) -> tuple[np.ndarray, int]:
+        """abi.TIMELINE_ENTRY [n], and how many before them are lost."""
+        seen, total = self._timeline[sm], self.counter("timeline", sm)
+        self._timeline[sm] = total
+        first = max(seen, total - size)
+        rows = self._memory["timeline"][sm][np.arange(first, total) % size]
+        rows["begin_ns"] -= np.minimum(rows["begin_ns"], np.uint64(self.started_ns))
+        # The SM has written a batch more at most than it has published.
+        intact = max(first, min(total, self._counter_after("timeline", sm) + abi.TIMELINE_BATCH - size))
+        return rows[intact - first :], intact - seen
 
     # --- current --------------------------------------------------------------------------------------------------
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ofa_tui.program.analysis import Usage, Window, bins
 from ofa_tui.program.simulate import NO_TASK, Schedule
+from ofa_tui.trace_file import Event, trace_slice, track_name, write_events
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 SMS_A_LINE = 64
@@ -45,30 +44,22 @@ def time_lines(schedule: Schedule, window: Window, families: list[str], columns:
 
 
 def write_trace(path: Path, schedule: Schedule, labels: list[str], families: list[str]) -> int:
-    """Chrome's JSON trace format: one track per SM, tasks and what they waited for. Returns the number of slices.
+    """One track per SM, tasks and what they waited for. Returns the number of slices. Raises OfaError."""
+    return write_events(path, _trace_events(schedule, labels, families))
 
-    Times are in us with whole nanoseconds, so that neighbours on a track never overlap.
-    """
-    events: list[dict[str, Any]] = [
-        {"name": "thread_name", "ph": "M", "pid": 0, "tid": sm, "args": {"name": f"SM {sm}"}}
-        for sm in range(schedule.blocks)
-    ]
+
+def _trace_events(schedule: Schedule, labels: list[str], families: list[str]) -> Iterator[Event]:
+    for sm in range(schedule.blocks):
+        yield track_name(0, sm, f"SM {sm}")
     start, end = (np.rint(times).astype(np.int64).tolist() for times in (schedule.start, schedule.end))
     could = np.rint(np.minimum(schedule.could_start, schedule.start)).astype(np.int64).tolist()
-    sms, causes = schedule.block.tolist(), schedule.cause.tolist()
-    for ticket, sm in enumerate(sms):
+    causes = schedule.cause.tolist()
+    for ticket, sm in enumerate(schedule.block.tolist()):
         iteration, task = divmod(ticket, schedule.tasks)
         if start[ticket] > could[ticket]:
             cause = causes[ticket]
             by = labels[cause % schedule.tasks] if cause != NO_TASK else "nothing"
-            events.append(_slice("waiting", "waiting", sm, could[ticket], start[ticket],
-                                 {"task": labels[task], "for": by}))
-        events.append(_slice(labels[task], families[task], sm, start[ticket], end[ticket],
-                             {"task": task, "iteration": iteration}))
-    path.write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}, separators=(",", ":")))
-    return len(events) - schedule.blocks
-
-
-def _slice(name: str, category: str, sm: int, start: int, end: int, args: dict[str, Any]) -> dict[str, Any]:
-    return {"name": name, "cat": category, "ph": "X", "pid": 0, "tid": sm, "ts": start / 1000,
-            "dur": (end - start) / 1000, "args": args}
+            yield trace_slice("waiting", "waiting", 0, sm, could[ticket], start[ticket],
+                              {"task": labels[task], "for": by})
+        yield trace_slice(labels[task], families[task], 0, sm, start[ticket], end[ticket],
+                          {"task": task, "iteration": iteration})

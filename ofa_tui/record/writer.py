@@ -7,6 +7,7 @@
     kernel.log      launch, states, roles, abort                         summary.json    at the end (summary.py)
     checkpoints.jsonl  what was written, and what could not be
     ptxas.txt       the assembler's report on a GPU's kernel
+    timeline.bin    what each SM ran and when, with --timeline (timeline_log.py)
 
 Everything but the two JSON objects and the pictures is appended line by line, so a kill leaves what there was.
 """
@@ -23,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ofa_tui import __version__, abi
-from ofa_tui.engine.protocol import Frame, RunInfo, ServedToken, Snapshot, StepLoss
+from ofa_tui.engine.protocol import Frame, RunInfo, ServedToken, Snapshot, StepLoss, TimelinePart
 from ofa_tui.errors import OfaError
 from ofa_tui.record.busy import busy_shares, op_seconds
 from ofa_tui.record.demo_log import DemoRecorder
@@ -33,13 +34,14 @@ from ofa_tui.record.frame_log import FrameEncoder
 from ofa_tui.record.machine import describe_machine
 from ofa_tui.record.png import encode_png
 from ofa_tui.record.summary import Tally, summarise
+from ofa_tui.record.timeline_log import TimelineLog
 
 FORMAT = 1
 SAMPLE_EVERY_S = 1.0
 LOSS_HEADER = "step,loss,lr,seconds"
 FILES = (
     "run.json", "loss.csv", "progress.jsonl", "sweeps.jsonl", "served.jsonl", "events.jsonl", "frames.zst",
-    "checkpoints.jsonl", "kernel.log", "summary.json",
+    "checkpoints.jsonl", "kernel.log", "summary.json", "timeline.bin",
 )  # fmt: skip
 
 
@@ -100,6 +102,7 @@ class RunWriter:
         self._checkpoints = AppendFile(folder / "checkpoints.jsonl")
         self._frames = AppendFile(folder / "frames.zst")
         self._log = AppendFile(folder / "kernel.log")
+        self._timeline = TimelineLog(folder)
         self._encoder = FrameEncoder()
         self._newest_frame: Frame | None = None
         self._others: dict[int, Frame] = {}
@@ -120,6 +123,7 @@ class RunWriter:
         self._served.write_objects([_served_entry(token) for token in snapshot.served])
         self._events.write_lines([to_line(applied) for applied in snapshot.applied])
         self._checkpoints.write_objects([dataclasses.asdict(saved) for saved in snapshot.saved])
+        self._timeline.write(snapshot.timeline)
         for saved in snapshot.saved:
             self.log(f"{snapshot.seconds:.3f} s: {saved.text()}")
         if self._demo and snapshot.commands:
@@ -162,6 +166,7 @@ class RunWriter:
         finally:
             for file in files:
                 file.close()
+            self._timeline.close()
             if self._demo:
                 self._demo.close()
         return summary
@@ -215,7 +220,8 @@ class RunWriter:
             entry["device"] = {name: round(value, 3) for name, value in snapshot.device.items()}
         self._progress.write_objects([entry])
         sms = snapshot.sms.copy() if snapshot.sms is not None else None
-        self._sample = dataclasses.replace(snapshot, sms=sms, losses=[], served=[], frames=[], others=[], commands=())
+        self._sample = dataclasses.replace(snapshot, sms=sms, losses=[], served=[], frames=[], others=[], commands=(),
+                                           timeline=TimelinePart())
         self._write_others(snapshot.seconds)
         # A block of frames is closed at least this often, so that slow or paused runs are on disk as well.
         self._frames.write(self._encoder.flush())

@@ -45,6 +45,7 @@ from ofa_tui.tui.pane import CellPane
 from ofa_tui.tui.panes import doom, loss, player, serve, sms, status, wall
 from ofa_tui.tui.plot import PlotView
 from ofa_tui.tui.strips import RowsUpdate, supported
+from ofa_tui.tui.task_times import TaskTimes
 from ofa_tui.tui.theme import Theme, for_depth, load_themes
 
 POLL_S = 1 / 35
@@ -70,7 +71,9 @@ class OfaApp(App[int], inherit_bindings=False):
     def __init__(self, engine: Engine, *, options: UiOptions | None = None) -> None:
         self.options = options or UiOptions()
         self.engine = engine
-        self.model = RunModel(engine.info)
+        facts = self.options.facts
+        self.model = RunModel(
+            engine.info, TaskTimes(engine.info.n_sms, facts, self.options.limits) if facts else None)
         self.games = Games(engine.info.games)
         self.depth = self.options.depth or detect_depth()
         self.themes = load_themes()

@@ -11,6 +11,7 @@ import numpy as np
 from ofa_tui import abi
 from ofa_tui.engine.protocol import AppliedEvent, Frame, RunInfo, ServedToken, Snapshot, SweepLoss
 from ofa_tui.program.ops import OPS
+from ofa_tui.tui.task_times import TaskTimes
 
 HISTORY = 240
 """Samples kept of every telemetry value."""
@@ -75,8 +76,10 @@ class Series:
 class RunModel:
     """The run so far, from the snapshots given to `absorb` in order."""
 
-    def __init__(self, info: RunInfo) -> None:
+    def __init__(self, info: RunInfo, times: TaskTimes | None = None) -> None:
+        """`times` is there where the run keeps a timeline."""
         self.info = info
+        self.times = times
         self.snapshot: Snapshot | None = None
         self.frames: list[Frame | None] = [None] * max(1, info.games)
         """The newest of each game."""
@@ -141,6 +144,8 @@ class RunModel:
         self.applied.extend(snapshot.applied)
         for token in snapshot.served:
             self._add_token(token)
+        if self.times:
+            self.times.absorb(snapshot.timeline, snapshot.seconds)
         for frame in [*snapshot.frames[-1:], *snapshot.others]:
             if frame.game < len(self.frames):
                 self.frames[frame.game] = frame

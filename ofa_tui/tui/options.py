@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from ofa_tui.engine.protocol import Snapshot
+from ofa_tui.timeline.limits import Limits
+from ofa_tui.timeline.programs import Facts
 from ofa_tui.tui.colour import Depth
 
 
@@ -37,6 +39,10 @@ class UiOptions:
     """Opens a new recording for the key `r`; None hides the key."""
     checkpoint: Callable[[], None] | None = None
     """Asks for a checkpoint, for the key `k`; None hides the key."""
+    facts: Facts | None = None
+    """Of the run's tasks, where it keeps a timeline."""
+    limits: Limits | None = None
+    """What its machine could do at most."""
     record_from_start: bool = False
     theme: str = ""
     """Name of a theme; empty: "contrast" where NO_COLOR is set, else "dark"."""

@@ -47,6 +47,20 @@ def test_a_run_is_that_of_the_host_engine(kernel, target):
     assert driver.freed == 2
 
 
+def test_the_timeline_is_copied_as_it_grows(kernel):
+    """Every task of every SM once, though the ring is read many times over."""
+    run = config(steps=60, sms=(2, 1, 0), tokens_per_s=200, timeline_entries=4096)
+    running, _ = cuda_engine(kernel, run)
+    running.start()
+    snapshots = wait_for(running, lambda s: s.state == "finished")
+    running.stop()
+    parts = [s.timeline for s in [*snapshots, running.poll()]]
+    counts = np.bincount(np.concatenate([part.sms for part in parts]), minlength=3)
+    lost = sum(part.lost for part in parts)
+    assert (counts + lost).tolist() == running.poll().sms["tasks_done"].tolist()
+    assert not lost.any() and len([part for part in parts if len(part.sms)]) > 3
+
+
 def test_events_prompts_and_pauses_reach_the_kernel(kernel):
     running, _ = cuda_engine(kernel, config(steps=FOREVER, sms=(2, 1, 0), tokens_per_s=0))
     running.start()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +12,7 @@ import pytest
 from fake_run import FakeEngine
 from textual.pilot import Pilot
 
+from ofa_tui.engine.protocol import TimelinePart
 from ofa_tui.tui.app import OfaApp
 from ofa_tui.tui.colour import Depth
 from ofa_tui.tui.flow import FrameFlow
@@ -77,10 +78,12 @@ async def session(
     options: UiOptions | None = None,
     depth: Depth = Depth.TRUECOLOR,
     moving: bool = False,
+    timeline: Callable[[float, float], TimelinePart] | None = None,
 ) -> AsyncIterator[Session]:
     now = [0.0]
     engine = FakeEngine(sms, games=games, clock=lambda: now[0], frozen_frame=None if moving else test_card())
     engine.start()
+    engine.timeline = timeline or engine.timeline
     if backend:
         engine.info = replace(engine.info, backend=backend)
     app = OfaApp(engine, options=options or UiOptions(depth=depth))

@@ -20,6 +20,7 @@ from ofa_tui.engine.protocol import (
     Snapshot,
     StepLoss,
     SweepLoss,
+    TimelinePart,
 )
 from ofa_tui.errors import OfaError
 from ofa_tui.program.ops import OPCODES
@@ -133,6 +134,7 @@ class FakeEngine:
         self.ahead = 0
         """Snapshots ahead of the game, as its frames say."""
         self.abort: str = ""
+        self.timeline: Callable[[float, float], TimelinePart] = lambda after_s, until_s: TimelinePart()
         self.refuse = ""
         self.on_stop: Callable[[], object] = lambda: None
         roles = [abi.TRAIN] * n_sms
@@ -206,6 +208,7 @@ class FakeEngine:
             games_held=self.held,
             roles=self._roles.copy(),
             sms=self._sm_status(seconds, seconds - before),
+            timeline=self.timeline(before, seconds),
             applied=self._applied,
             train_tokens_per_s=self.info.tokens_per_step * 18.0 * (1 + 0.03 * math.sin(seconds * 3)),
             step_ms=54.2 + 2 * math.sin(seconds * 2),

@@ -467,6 +467,14 @@ OFA_INLINE void count_step(const Step& step) {
     }
     const uint64_t now = clock64();
     memory.spent[step.opcode] += now - memory.last;
+    if (keeps_timeline(*memory.ctx)) {
+        const uint64_t ended_ns = now_ns(), spent_ns = ended_ns - memory.last_ns;
+        const float ns_per_clock = float(spent_ns) / float(now - memory.last);
+        shared_pipeline().timer.add_part(*memory.ctx, step.task, step.tasks, memory.last_ns, ended_ns,
+                                         uint64_t(float(memory.waited - memory.last_waited) * ns_per_clock));
+        memory.last_ns = ended_ns;
+        memory.last_waited = memory.waited;
+    }
     memory.last = now;
 }
 
@@ -499,8 +507,8 @@ OFA_NOINLINE void run_token(const TaskContext& ctx) {
         memory.ctx = &ctx;
         memory.given_up = memory.tasks = memory.signals = 0;
         memory.counter = NONE_U32;
-        memory.waited = 0;
-        memory.began_ns = now_ns();
+        memory.waited = memory.last_waited = 0;
+        memory.began_ns = memory.last_ns = now_ns();
         memory.began = memory.last = clock64();
     }
     if (run.lane == 0) memory.checked_ns[run.warp] = 0;

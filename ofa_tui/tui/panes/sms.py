@@ -8,6 +8,8 @@ import numpy as np
 
 from ofa_tui import abi
 from ofa_tui.program.ops import OPS
+from ofa_tui.timeline.limits import Limits
+from ofa_tui.timeline.table import HEADER, Table, shortened, table_cells
 from ofa_tui.tui.colour import blend, channels, luminance
 from ofa_tui.tui.draw import bar, draw_frame, sparkline
 from ofa_tui.tui.grid import Grid
@@ -17,6 +19,10 @@ from ofa_tui.tui.theme import Theme
 
 _LETTERS = "·TSD"
 DETAIL_ROWS = 7
+TABLE_EXTRA_ROWS = 5
+"""Of a table beside its families: title, header, waiting, between tasks, sum."""
+DROPPED = (3, 4, 2)
+"""Columns of table.HEADER that a narrow pane leaves out, the first one first."""
 
 
 @dataclass(frozen=True)
@@ -123,11 +129,13 @@ def top_families(model: RunModel, sm: int, limit: int) -> list[tuple[str, float]
     return [(FAMILIES[i], float(shares[i])) for i in order if shares[i] >= 0.005]
 
 
-def cells_box(inner: Box, selected: int | None, zoomed: bool) -> Box:
-    """The part of the pane the cells take; the rest is the selected SM's detail."""
-    if zoomed and selected is not None and inner.height >= DETAIL_ROWS + 4:
-        return inner._replace(height=inner.height - DETAIL_ROWS - 1)
-    return inner
+def cells_box(inner: Box, selected: int | None, zoomed: bool, table_rows: int = 0) -> Box:
+    """The part of the pane the cells take; the rest is a table of `table_rows` rows, or the selected SM's detail."""
+    if not zoomed or inner.height < DETAIL_ROWS + 4:
+        return inner
+    if table_rows:
+        return inner._replace(height=max(4, inner.height - min(table_rows + 1, inner.height * 3 // 4)))
+    return inner._replace(height=inner.height - DETAIL_ROWS - 1) if selected is not None else inner
 
 
 def paint_sms(
@@ -144,12 +152,16 @@ def paint_sms(
     if zoomed:
         title.append((" · ↑↓ select" + ("" if model.replay else ", Enter role"), theme.muted))
     inner = draw_frame(grid, frame, theme, title, subtitle, active=active)
-    box = cells_box(inner, selected, zoomed)
+    table = _whole_table(model, selected) if zoomed else None
+    box = cells_box(inner, selected, zoomed, len(table.rows) + TABLE_EXTRA_ROWS if table else 0)
     plan = plan_cells(count, box.width, box.height)
     _paint_cells(grid, box, plan, model, theme, selected)
-    if box.height < inner.height and selected is not None:
-        top = box.y + box.height
-        _paint_detail(grid, inner._replace(y=top, height=inner.height - box.height), model, theme, selected)
+    if box.height < inner.height:
+        below = inner._replace(y=box.y + box.height, height=inner.height - box.height)
+        if table is not None:
+            _paint_tables(grid, below, model, theme, table, selected)
+        elif selected is not None:
+            _paint_detail(grid, below, model, theme, selected)
     return box
 
 
@@ -286,3 +298,66 @@ def _paint_detail(grid: Grid, box: Box, model: RunModel, theme: Theme, sm: int) 
         left = box.x + box.width - width - 1
         sparkline(grid, left, box.y + 3, values, width, theme.role(role), rows=rows - 1, top=1.0)
         grid.text(left, box.y + box.height - 1, f"busy, last {len(values) // 2} s".rjust(width), theme.muted)
+
+
+def _whole_table(model: RunModel, selected: int | None) -> Table | None:
+    """Of all SMs that do what the selected one does, or train; None where no timeline is kept."""
+    if model.times is None:
+        return None
+    role = int(model.roles[selected]) if selected is not None and selected < len(model.roles) else abi.TRAIN
+    return model.times.whole(role)
+
+
+def _paint_tables(grid: Grid, box: Box, model: RunModel, theme: Theme, whole: Table, selected: int | None) -> None:
+    """Where the time went: of the selected SM, and of all where there is room or none is selected."""
+    assert model.times is not None
+    grid.text(box.x, box.y, "─" * box.width, theme.border)
+    box = box._replace(y=box.y + 1, height=box.height - 1)
+    own = model.times.of_sm(selected, whole.role) if selected is not None else None
+    tables = [(f"all {whole.sms} SMs that {VERBS[whole.role]}", whole)]
+    if own is not None:
+        tables.insert(0, (f"SM {selected} {abi.ROLES[whole.role]}", own))
+    limits = model.times.limits
+    widths = [_widths(_cells(table, limits, box.height)) for _, table in tables]
+    if sum(map(_width, widths)) > box.width:
+        del tables[1:]
+    x = box.x + 1
+    for title, table in tables:
+        room = box.x + box.width - x if len(tables) == 1 else box.width // 2
+        missing = f", {model.times.lost:,} tasks missing" if model.times.lost else ""
+        _paint_table(grid, Box(x, box.y, room - 1, box.height), theme, f"{title}{missing}", table, limits)
+        x += room
+
+
+VERBS = {abi.TRAIN: "train", abi.SERVE: "serve", abi.DOOM: "play Doom"}
+
+
+def _cells(table: Table, limits: Limits | None, height: int) -> list[tuple[str, ...]]:
+    return [HEADER, *table_cells(shortened(table, height - TABLE_EXTRA_ROWS), limits)]
+
+
+def _widths(cells: list[tuple[str, ...]]) -> list[int]:
+    return [max(len(row[column]) for row in cells) for column in range(len(HEADER))]
+
+
+def _width(widths: list[int]) -> int:
+    return sum(width + 2 for width in widths)
+
+
+def _paint_table(grid: Grid, box: Box, theme: Theme, title: str, table: Table, limits: Limits | None) -> None:
+    cells = _cells(table, limits, box.height)
+    widths = _widths(cells)
+    columns = list(range(len(HEADER)))
+    for column in DROPPED:
+        if sum(widths[kept] + 2 for kept in columns) > box.width:
+            columns.remove(column)
+    ms = (table.end_ns - table.begin_ns) / 1e6 / table.iterations
+    x = grid.text(box.x, box.y, title, theme.role_text(table.role), bold=True, limit=box.width)
+    grid.text(x, box.y, f" · {ms:,.3f} ms a {table.unit}, times of one", theme.muted,
+              limit=max(0, box.x + box.width - x))
+    for row, texts in enumerate(cells[: box.height - 1]):
+        kind = theme.muted if row == 0 else theme.bright if texts[0] == "sum" else theme.text
+        x = box.x
+        for column in columns:
+            aligned = texts[column].rjust(widths[column]) if column else texts[0].ljust(widths[0])
+            x = grid.text(x, box.y + 1 + row, aligned + "  ", kind, limit=max(0, box.x + box.width - x))

@@ -1,0 +1,431 @@
+#!/usr/bin/env python3
+"""Training beside PyTorch: the same model, tokens and steps on the same number of SMs of one GPU, and one table.
+
+    scripts/bench_train.py [--part NAME ...] [--out DIR] [--sm90-cubin FILE] [--sms 96] [--serving 28] [--steps 400]
+    scripts/bench_train.py --cpu [--steps 5]       # a small model, the peers alone, to see that they run
+
+Parts: `idle` (the other SMs have nothing to do), `beside` (SMs of ours decode; beside the peers as many stream weights
+at the same rate) and `products` (each matrix task type against cuBLAS). Each is a process of its own, of eight minutes
+at most; what is in DIR already is not measured again. Needs a Hopper GPU, PyTorch and ofa-tui's own packages in one
+interpreter, and nvcc. Of this script only --cpu has been run so far: the parts wait for a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from ofa_tui.engine.config import RunConfig
+from ofa_tui.engine.cuda_nvml import Monitor
+from ofa_tui.errors import OfaError
+from ofa_tui.presets import preset
+from ofa_tui.program.types import ProgramSet
+from ofa_tui.program.work import program_work
+
+PART_S = 480
+WARM_S = 2.0
+"""Before anything is timed: a burst runs at a higher clock."""
+IDLE_TOKENS_PER_S = 0.01
+"""The SMs are there and wait."""
+SHARED_SMS = 2
+"""Green contexts may share so many once a module with dynamic parallelism was loaded (the driver's manual)."""
+TIMELINE_ENTRIES = 4096
+LAUNCH_MS, ROUNDS = 40.0, 5
+"""Of `products`: how long one timed launch takes, and how many there are of each kind."""
+
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Options:
+    out: Path
+    sm90_cubin: Path | None
+    sms: int
+    serving: int
+    steps: int
+    cpu: bool
+
+
+# --- measuring ----------------------------------------------------------------------------------------------------
+
+
+class Gauges:
+    """Clock and power over a time, read ten times a second; medians of them afterwards."""
+
+    def __init__(self) -> None:
+        self._monitor = Monitor(0)
+        self._readings: list[dict[str, float]] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+
+    def __enter__(self) -> Gauges:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _follow(self) -> None:
+        while not self._over.wait(0.1):
+            self._readings.append(self._monitor.read())
+
+    def medians(self) -> dict[str, float]:
+        """clock_mhz and power_w of the second half, where there are any."""
+        late = self._readings[len(self._readings) // 2 :]
+        return {name: float(np.median([reading[name] for reading in late]))
+                for name in ("clock_mhz", "power_w") if late and all(name in reading for reading in late)}
+
+
+def summary(name: str, milliseconds: np.ndarray, gauges: Gauges, losses: list[float], **more: Any) -> Result:
+    """Figures of the steps after the first WARM_S seconds."""
+    warm = int(np.searchsorted(np.cumsum(milliseconds), 1e3 * WARM_S)) + 1
+    timed = milliseconds[warm:]
+    if len(timed) < 10:
+        timed = milliseconds[len(milliseconds) // 2 :]
+    low, median, high = np.percentile(timed, [10, 50, 90])
+    row = {"name": name, "ms": median, "p10": low, "p90": high, "mean": float(timed.mean()), "steps": len(timed),
+           "first_loss": losses[0], "last_loss": float(np.mean(losses[-10:])), **gauges.medians(), **more}
+    print(line(row), flush=True)
+    return row
+
+
+def line(row: Result) -> str:
+    text = (f"{row['name']:<30} {row['ms']:7.3f} ms a step (10-90 %: {row['p10']:.3f}-{row['p90']:.3f}, mean "
+            f"{row['mean']:.3f}, {row['steps']} steps)")
+    if "clock_mhz" in row:
+        text += f", {row['clock_mhz']:.0f} MHz"
+    if "power_w" in row:
+        text += f", {row['power_w']:.0f} W"
+    if row.get("tokens_per_s"):
+        text += f", {row['tokens_per_s']:,.0f} tokens/s served"
+    if row.get("gb_s"):
+        text += f", {row['gb_s']:,.0f} GB/s beside it"
+    return text + f", loss {row['first_loss']:.3f} to {row['last_loss']:.3f}"
+
+
+# --- training -----------------------------------------------------------------------------------------------------
+
+
+def run_ours(options: Options, config: RunConfig, name: str, token_bytes: float) -> Result:
+    from gpu_runs import Options as RunOptions
+    from gpu_runs import follow, hopper_engine
+
+    running = hopper_engine(RunOptions(options.out, None, options.sm90_cubin, None, None, options.out), config)
+    try:
+        running.start()
+        with Gauges() as gauges:
+            snapshots = follow(running, lambda s: s.state == "finished", 240)
+        running.stop()
+        snapshots.append(running.poll())
+    finally:
+        running.stop()
+        running.close()
+    losses = [loss for snapshot in snapshots for loss in snapshot.losses]
+    if snapshots[-1].state == "aborted" or len(losses) != config.train.steps:
+        raise OfaError(f"{name} ended after {len(losses)} of {config.train.steps} steps: {snapshots[-1].message}")
+    tokens = [token.seconds for snapshot in snapshots for token in snapshot.served]
+    late = [at for at in tokens if WARM_S <= at <= losses[-1].seconds]
+    rate = (len(late) - 1) / (late[-1] - late[0]) if len(late) > 10 else 0.0
+    ends = np.array([loss.seconds for loss in losses])
+    return summary(name, 1e3 * np.diff(ends, prepend=0.0), gauges, [loss.loss for loss in losses],
+                   tokens_per_s=rate, gb_s=rate * token_bytes / 1e9, losses=[loss.loss for loss in losses])
+
+
+def weight_bytes(programs: ProgramSet) -> float:
+    """What a decoded token reads of weights."""
+    return sum(2.0 * work.elements.get("w", 0) for work in program_work(programs, programs.programs["decode"]))
+
+
+@contextmanager
+def nothing() -> Iterator[None]:
+    yield
+
+
+def run_peers(options: Options, config: RunConfig, programs: ProgramSet, gb_s: float) -> list[Result]:
+    """On `options.sms` SMs; with `gb_s`, others stream at that rate beside them."""
+    import torch
+    from gpu_partition import Partition, Streamer
+    from train_peer import VARIANTS, Peer
+
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    torch.backends.cuda.enable_mem_efficient_sdp(False)
+    torch.backends.cuda.enable_math_sdp(False)
+    partition = Partition(options.sms)
+    if partition.sms != options.sms or partition.other_stream is None or partition.other_sms < options.serving:
+        raise OfaError(f"this GPU can be divided into {partition.sms} and {partition.other_sms} SMs, not into "
+                       f"{options.sms} and {options.serving}")
+    streamer = Streamer(partition.other_stream, options.serving, gb_s)
+    own, others = streamer.sms_of(partition.stream), streamer.sms_of(partition.other_stream)
+    print(f"the peers run on {len(own)} SMs, {len(others)} others, {len(own & others)} of them the same", flush=True)
+    if len(own) > options.sms + SHARED_SMS or len(own & others) > SHARED_SMS:
+        raise OfaError("the green contexts share SMs")
+    rows = []
+    for variant in VARIANTS:
+        peer = Peer(config, programs, variant, "cuda", partition.stream)
+        with streamer if gb_s else nothing(), Gauges() as gauges:
+            milliseconds = peer.run(options.steps)
+        rows.append(summary(variant.name, milliseconds, gauges, peer.losses(options.steps),
+                            gb_s=streamer.measured_gb_s if gb_s else 0.0))
+        del peer
+        torch.cuda.empty_cache()
+    return rows
+
+
+def training(options: Options, beside: bool) -> Result:
+    from gpu_runs import hopper_config, programs_of
+
+    config = hopper_config(preset("model-s").model, options.steps, (options.sms, options.serving, 0),
+                           tokens_per_s=0.0 if beside else IDLE_TOKENS_PER_S)
+    programs = programs_of(config, "sm90")
+    token_bytes = weight_bytes(programs)
+    ours = [run_ours(options, config, "ofa-tui", token_bytes)]
+    peers = run_peers(options, config, programs, ours[0]["gb_s"] if beside else 0.0)
+    ours.append(run_ours(options, config, "ofa-tui again", token_bytes))
+    kept = run_ours(options, replace(config, timeline_entries=TIMELINE_ENTRIES), "ofa-tui with a timeline", token_bytes)
+    if not all(row["losses"] == kept["losses"] for row in ours):
+        raise OfaError("runs of the same steps have other losses")
+    own = float(np.mean([row["ms"] for row in ours]))
+    best = min(peers, key=lambda row: row["ms"])
+    ratios = {row["name"]: row["ms"] / own for row in peers}
+    return {"ok": True, "rows": [*ours, kept, *peers],
+            "line": f"ofa-tui {own:.3f} ms a step, the best peer ({best['name']}) {best['ms']:.3f} ms; a step of "
+                    "ours is "
+                    + ", ".join(f"{ratio:.2f}" for ratio in ratios.values())
+                    + " times as fast as one of " + ", ".join(ratios)}
+
+
+def part_idle(options: Options) -> Result:
+    return training(options, beside=False)
+
+
+def part_beside(options: Options) -> Result:
+    return training(options, beside=True)
+
+
+def on_cpu(options: Options) -> None:
+    """The peers that a CPU has, on a small model."""
+    from gpu_runs import SMALL, hopper_config, programs_of
+    from train_peer import VARIANTS, Peer
+
+    config = hopper_config(SMALL, options.steps, (1, 0, 0))
+    config = replace(config, model=replace(SMALL, context=32))
+    programs = programs_of(config)
+    for variant in VARIANTS:
+        if variant.graph:
+            continue
+        peer = Peer(config, programs, variant, "cpu", None)
+        with Gauges() as gauges:
+            milliseconds = peer.run(options.steps)
+        summary(variant.name, milliseconds, gauges, peer.losses(options.steps))
+
+
+# --- products -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Product:
+    """A matrix task type on the shapes of model-s: `rows` x `columns`, summed over `depth`."""
+
+    name: str
+    op: str
+    rows: int
+    columns: int
+    depth: int
+
+    @property
+    def flops(self) -> float:
+        return 2.0 * self.rows * self.columns * self.depth
+
+
+def products() -> list[Product]:
+    model, train = preset("model-s").model, preset("model-s").train
+    bt, c, f, v = train.batch * model.context, model.width, model.feed_forward, model.vocab
+    return [
+        Product("qkv", "matmul", bt, 3 * c, c), Product("proj", "matmul_residual", bt, c, c),
+        Product("fc1", "matmul_gelu", bt, f, c), Product("fc2", "matmul_residual", bt, c, f),
+        Product("head", "matmul_statistics", bt, v, c), Product("head.dx", "matmul_dx", bt, c, v),
+        Product("fc2.dx", "matmul_dx_gelu", bt, f, c), Product("fc1.dx", "matmul_dx", bt, c, f),
+        Product("proj.dx", "matmul_dx", bt, c, c), Product("qkv.dx", "matmul_dx", bt, c, 3 * c),
+        Product("head.dw", "matmul_dw_adamw", v, c, bt), Product("fc2.dw", "matmul_dw_adamw", c, f, bt),
+        Product("fc1.dw", "matmul_dw_adamw", f, c, bt), Product("proj.dw", "matmul_dw_adamw", c, c, bt),
+        Product("qkv.dw", "matmul_dw_adamw", 3 * c, c, bt),
+    ]
+
+
+def part_products(options: Options) -> Result:
+    import torch
+    from gpu_partition import Partition
+    from gpu_rig import MODEL, TRAIN, Kernel, Rig, grid
+    from gpu_runs import read_cubin
+
+    from ofa_tui.engine.cuda_compiler import VARIANTS as KERNELS
+
+    cubin = options.out / "sm90.cubin"
+    cubin.write_bytes(read_cubin(options.sm90_cubin, KERNELS["sm90"]).code)
+    kernel, partition = Kernel(cubin), Partition(options.sms)
+    rows = []
+    with Gauges() as gauges:
+        for product in products():
+            operands, flags, multiply = _operands(product)
+            tiles = grid(product.rows, 128, product.columns, 256)
+            repeat = max(1, round(LAUNCH_MS / 1e3 * 4e14 / product.flops))  # at 400 TFLOP/s
+            rig = Rig(kernel, MODEL, TRAIN, np.zeros(TRAIN.batch * MODEL.context + 1, np.int32), options.sms)
+            graph, replay = _graphed(multiply, partition.stream, min(repeat, 200))
+            warm_until = time.monotonic() + WARM_S
+            while time.monotonic() < warm_until:
+                replay()
+            times = np.array([(rig.run(product.op, operands, tiles, flags, repeat) / repeat, replay())
+                              for _ in range(ROUNDS)])
+            own, cublas = np.median(times, axis=0)
+            row = {"name": product.name, "op": product.op, "shape": [product.rows, product.columns, product.depth],
+                   "us": 1e3 * own, "cublas_us": 1e3 * cublas, "tflops": product.flops / own / 1e9,
+                   "cublas_tflops": product.flops / cublas / 1e9, "ratio": cublas / own,
+                   "spread": float(np.ptp(times[:, 0]) / own), "cublas_spread": float(np.ptp(times[:, 1]) / cublas)}
+            rows.append(row)
+            print(product_line(row), flush=True)
+            del graph, rig, operands
+            torch.cuda.empty_cache()
+    counted = sum(row["us"] for row in rows), sum(row["cublas_us"] for row in rows)
+    note = ", ".join(f"{name} {value:.0f}" for name, value in gauges.medians().items())
+    return {"ok": True, "rows": rows,
+            "line": f"{options.sms} SMs, each product once: {counted[0] / 1e3:.3f} ms, "
+                    f"cuBLAS {counted[1] / 1e3:.3f} ms without what epilogues do; both run one product many times "
+                    f"over, ours without a pause between two ({note})"}
+
+
+def product_line(row: Result) -> str:
+    shape = "x".join(map(str, row["shape"]))
+    return (f"{row['name']:<8} {row['op']:<18} {shape:<16} {row['us']:8.1f} us {row['tflops']:5.0f} TFLOP/s "
+            f"(+-{row['spread'] / 2:.1%})  cuBLAS {row['cublas_us']:8.1f} us {row['cublas_tflops']:5.0f} TFLOP/s "
+            f"(+-{row['cublas_spread'] / 2:.1%})  {row['ratio']:.2f}")
+
+
+def _operands(product: Product) -> tuple[list[Any], int, Callable[[], Any]]:
+    """Operands of our task type, its flags, and the same product through PyTorch."""
+    import torch
+    from gpu_rig import STATISTICS_TILE, normal, poison
+
+    from ofa_tui.program.ops import ADAMW_DECAY
+
+    m, n, k = product.rows, product.columns, product.depth
+    out = poison(m, n)
+    if product.op == "matmul_dw_adamw":
+        dy, x = normal(k, m), normal(k, n)
+        master, first, second = (normal(m, n, dtype=torch.float32, scale=scale) for scale in (0.02, 1e-2, 1e-2))
+        return ([dy, x, master, first, second.square(), out, poison(m, n)], ADAMW_DECAY,
+                lambda: torch.mm(dy.t(), x))
+    x = normal(m, k)
+    w = normal(k, n) if product.op.startswith("matmul_dx") else normal(n, k)
+    extra: list[Any] = {
+        "matmul_residual": [normal(m, n, dtype=torch.float32), poison(m, n, dtype=torch.float32)],
+        "matmul_gelu": [out, poison(m, n)],
+        "matmul_statistics": [out, poison(m, 2 * -(-n // STATISTICS_TILE), dtype=torch.float32)],
+        "matmul_dx_gelu": [normal(m, n), out],
+    }.get(product.op, [out])
+    transposed = w if product.op.startswith("matmul_dx") else w.t()
+    return [x, w, *extra], 0, lambda: torch.mm(x, transposed)
+
+
+def _graphed(multiply: Callable[[], Any], stream: Any, times: int) -> tuple[Any, Callable[[], float]]:
+    """A CUDA graph of that many products, and a function that replays it: milliseconds of one product."""
+    import torch
+
+    with torch.cuda.stream(stream):
+        multiply()
+        stream.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=stream):
+            for _ in range(times):
+                multiply()
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+
+    def replay() -> float:
+        with torch.cuda.stream(stream):
+            begin.record()
+            graph.replay()
+            end.record()
+        end.synchronize()
+        return begin.elapsed_time(end) / times
+
+    return graph, replay
+
+
+# --- parts --------------------------------------------------------------------------------------------------------
+
+PARTS: dict[str, Callable[[Options], Result]] = {"idle": part_idle, "beside": part_beside, "products": part_products}
+
+
+def run_part(name: str, options: Options) -> int:
+    try:
+        result = PARTS[name](options)
+    except Exception as error:
+        import traceback
+
+        traceback.print_exc()
+        result = {"ok": False, "line": f"{type(error).__name__}: {error}"}
+    (options.out / f"{name}.json").write_text(json.dumps(result, default=float) + "\n")
+    return 0 if result["ok"] else 1
+
+
+def spawn(name: str, arguments: list[str], options: Options) -> Result:
+    """A part as a process whose output is shown and kept."""
+    path = options.out / f"{name}.json"
+    if path.is_file() and json.loads(path.read_text())["ok"]:
+        return json.loads(path.read_text())
+    path.unlink(missing_ok=True)
+    command = [sys.executable, __file__, "--run", name, *arguments]
+    with (options.out / f"{name}.log").open("wb") as log:
+        try:
+            subprocess.run(command, stdout=log, stderr=log, timeout=PART_S, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+        except subprocess.TimeoutExpired:
+            return {"ok": False, "line": f"not done after {PART_S} s; {log.name} says how far it came"}
+    if not path.is_file():
+        return {"ok": False, "line": f"ended without a result; see {log.name}"}
+    return json.loads(path.read_text())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", action="append", choices=PARTS, help="repeatable; default: all")
+    parser.add_argument("--out", type=Path, default=Path("bench-train"), help="where results go (default: bench-train)")
+    parser.add_argument("--sm90-cubin", type=Path, help="a compiled Hopper kernel to use as it is")
+    parser.add_argument("--sms", type=int, default=96, help="SMs that train (default: 96)")
+    parser.add_argument("--serving", type=int, default=28, help="SMs that serve, or stream (default: 28)")
+    parser.add_argument("--steps", type=int, default=400, help="steps of each run (default: 400)")
+    parser.add_argument("--cpu", action="store_true", help="only see whether the peers run, on a small model")
+    parser.add_argument("--run", choices=PARTS, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    options = Options(given.out, given.sm90_cubin, given.sms, given.serving, given.steps, given.cpu)
+    if options.cpu:
+        on_cpu(options)
+        return 0
+    options.out.mkdir(parents=True, exist_ok=True)
+    if given.run:
+        return run_part(given.run, options)
+    failed = 0
+    for name in given.part or PARTS:
+        result = spawn(name, sys.argv[1:], options)
+        failed += not result["ok"]
+        for row in result.get("rows", ()):
+            print("  " + (line(row) if "ms" in row else product_line(row)))
+        print(f"{'ok  ' if result['ok'] else 'FAIL'} {name}: {result['line']}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
