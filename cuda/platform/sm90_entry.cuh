@@ -248,11 +248,14 @@ OFA_INLINE void finish(Pipeline& pipeline) {
 
 OFA_NOINLINE void run_slot(Pipeline& pipeline, const Slot& slot) {
 #if defined(OFA_ONLY_PRODUCT)
-    update_weight(pipeline.block, slot.ctx);
+    adamw_of_step(pipeline.block, slot.ctx);
 #else
-    if (slot.kind == SLOT_TOKEN)
+    if (slot.kind == SLOT_TOKEN) {
         sm90::run_token(slot.ctx);
-    else if (sm90::is_attention(slot.task.opcode))
+        return;
+    }
+    if (slot.kind == SLOT_BODY) wait_for_empty_stages(pipeline);
+    if (sm90::is_attention(slot.task.opcode))
         begin_attention(pipeline, slot.ctx);
     else if (!run_body(pipeline.block, slot.ctx) && pipeline.block.leader())
         refuse(slot.ctx);

@@ -60,6 +60,15 @@ OFA_INLINE void store_state(Pipeline& pipeline, const Slot& slot, int consumer, 
     }
 }
 
+// Before stages become near memory: the storers may still read the state that the task before has updated.
+OFA_INLINE void wait_for_empty_stages(Pipeline& pipeline) {
+    const uint32_t used = places_of_warp(pipeline).stages;
+    for (uint32_t i = 1; i <= STAGES && i <= used; ++i) {
+        const Position<STAGES> at{used - i};
+        wait_for(&pipeline.empty[at.stage()], at.parity());
+    }
+}
+
 // Where a thread finds its two columns of a line of state, which the copy engine has exchanged in pieces of 16 bytes by the
 // line's number modulo 8. Of the four groups of 8 columns, odd lines begin with the third: so the lines that a half-warp
 // works on lie in different banks.
