@@ -39,6 +39,7 @@ struct Turn {
     Place place;
     uint32_t role;
     bool ahead;  // of TaskContext: whether tasks are claimed while another runs
+    uint64_t waits_ns;
 };
 
 // What a block does once its leader has looked for a task.
@@ -47,6 +48,8 @@ constexpr uint32_t TURN_LEAVE = 0, TURN_PASS = 1, TURN_RUN = 2;
 OFA_INLINE void enter(Turn& turn, const Launch& launch, uint32_t sm) {
     turn.ctx.launch = &launch;
     turn.ctx.sm = sm;
+    turn.ctx.waits_ns = &turn.waits_ns;
+    turn.waits_ns = 0;
     turn.place = {};
     turn.timer.open();
     turn.ahead = false;
@@ -95,10 +98,11 @@ OFA_INLINE void refuse(const TaskContext& ctx) {
     record_abort(ctx, ABORT_OPCODE, NONE_U32, OPCODE_COUNT, ctx.task->opcode);
 }
 
-// After a body: unless the run ended inside it, the signal that others wait for.
+// After a body: unless the run ended inside it, the signal that others wait for, before what nobody waits for.
 OFA_INLINE void end_task(TaskTimer& timer, const TaskContext& ctx) {
+    const bool cut_short = aborted(*ctx.launch), late = past_end(ctx);
+    if (!cut_short && !late) signal(ctx);
     timer.stop(ctx);
-    if (!aborted(*ctx.launch) && !past_end(ctx)) signal(ctx);
 }
 
 OFA_INLINE void run_task(Block& block, Turn& turn) {

@@ -69,6 +69,7 @@ struct TaskContext {
     uint64_t ticket;     // of the role's queue
     bool ahead;          // claimed while the task before it still runs: its waits are not yet waiting of the SM
     uint64_t claimed_ns, ready_ns;  // when it was claimed and its waits were over, where that is asked for
+    uint64_t* waits_ns;  // all waiting of the SM, in the block's memory
 
     OFA_INLINE int64_t row0() const { return task->tile[0]; }
     OFA_INLINE int64_t rows() const { return task->tile[1]; }

@@ -70,7 +70,9 @@ int ofa_run(const ofa::Launch* launch) {
 // Runs the body of one task in the calling thread, without waits and signal. 0, or -1 for an unknown opcode.
 int ofa_run_task(const ofa::Launch* launch, uint32_t program, uint64_t iteration, uint32_t task) {
     ofa::Block block = ofa::host_block(launch, 0);
-    ofa::TaskContext ctx = {launch, launch->programs[program].tasks + task, program, 0, iteration, 0, 0, false, 0, 0};
+    uint64_t waits_ns = 0;
+    ofa::TaskContext ctx = {launch, launch->programs[program].tasks + task, program, 0, iteration, 0, 0, false, 0, 0,
+                            &waits_ns};
     ctx.version = ofa::weight_version(ctx);
     return ofa::run_body(block, ctx) ? 0 : -1;
 }

@@ -181,7 +181,7 @@ OFA_INLINE void sum_products(Pipeline& pipeline, const Slot& slot, Position<STAG
 }
 
 OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STAGES>& stages,
-                              Position<STAGES>& updates, Position<BUFFERS>& buffers) {
+                              Position<BUFFERS>& buffers) {
     float sums[128];  // set here, not by the first product: else they would count as alive across the call of a body
 #pragma unroll
     for (float& sum : sums) sum = 0.0f;
@@ -191,7 +191,7 @@ OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STA
     const ConsumerPlace place(task, consumer, thread % WARPGROUP / 32, thread % 32);
     switch (OFA_CONSUMED(task)) {
     case OPCODE_MATMUL_DW_ADAMW:
-        update_tile(pipeline, stages, updates, buffers, sums);
+        update_tile(pipeline, stages, buffers, sums);
         break;
     case OPCODE_MATMUL_DX_GELU:
         store_through_gelu(pipeline, slot.ctx, task, consumer, place, buffers, sums);
@@ -213,7 +213,7 @@ OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STA
 OFA_INLINE void begin(Pipeline& pipeline, const Slot& slot) {
     const uint64_t claimed_ns = slot.ctx.claimed_ns, ready_ns = slot.ctx.ready_ns;
     const uint64_t free_ns = pipeline.ended_ns > claimed_ns ? pipeline.ended_ns : claimed_ns;
-    if (slot.ctx.ahead && ready_ns > free_ns) add_relaxed(&status_of(slot.ctx).wait_ns, ready_ns - free_ns);
+    if (slot.ctx.ahead && ready_ns > free_ns) add_wait(slot.ctx, ready_ns - free_ns);
     begin_task(pipeline.timer, slot.ctx);
     if (claims_early(slot)) sm90::arrive(&pipeline.claim_next);
 }
@@ -265,11 +265,9 @@ OFA_NOINLINE void run_slot(Pipeline& pipeline, const Slot& slot) {
 OFA_INLINE void consume_product(Pipeline& pipeline, const Slot& slot) {
     Position<STAGES> stages{places_of_warp(pipeline).stages};
     Position<BUFFERS> buffers{places_of_warp(pipeline).buffers};
-    Position<STAGES> updates{places_of_warp(pipeline).updates};
-    multiply_task(pipeline, slot, stages, updates, buffers);
+    multiply_task(pipeline, slot, stages, buffers);
     places_of_warp(pipeline).stages = stages.count;
     places_of_warp(pipeline).buffers = buffers.count;
-    places_of_warp(pipeline).updates = updates.count;
 }
 
 OFA_INLINE void consume_tasks(Pipeline& pipeline) {

@@ -6,7 +6,8 @@
 namespace ofa {
 
 OFA_INLINE bool aborted(const Launch& launch) {
-    return load_relaxed(&launch.control->abort) != 0 || load_relaxed(&launch.telemetry->abort.code) != 0;
+    const uint32_t asked = load_relaxed(&launch.control->abort), failed = load_relaxed(&launch.telemetry->abort.code);
+    return (asked | failed) != 0;  // one way to memory and back, not two
 }
 
 OFA_INLINE uint32_t role_of_program(uint32_t program) {

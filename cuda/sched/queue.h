@@ -81,7 +81,7 @@ OFA_INLINE bool locate_task(const Launch& launch, uint32_t sm, uint32_t role, ui
         place = {program, uint32_t(ticket % n_tasks), ticket / n_tasks};
     }
     const Task* task = launch.programs[place.program].tasks + place.task;
-    *ctx = {&launch, task, place.program, sm, place.iteration, 0, ticket, false, 0, 0};
+    *ctx = {&launch, task, place.program, sm, place.iteration, 0, ticket, false, 0, 0, ctx->waits_ns};
     return true;
 }
 

@@ -27,24 +27,29 @@ OFA_INLINE void show_no_task(const Launch& launch, uint32_t sm, uint32_t role) {
     store_relaxed(&status.heartbeat_ns, now_ns());
 }
 
+// Waiting of the SM. A block has the sum at hand: read from memory at every task it would be waited for.
+OFA_INLINE void add_wait(const TaskContext& ctx, uint64_t ns) {
+    *ctx.waits_ns += ns;
+    store_relaxed(&status_of(ctx).wait_ns, *ctx.waits_ns);
+}
+
 // Time in a wait counts as waiting, not as work of the task around it.
 class WaitTimer {
 public:
     OFA_INLINE explicit WaitTimer(const TaskContext& ctx)
-        : status_(status_of(ctx)), ahead_(ctx.ahead), phase_(status_.phase), started_ns_(now_ns()) {
-        if (!ahead_) store_relaxed(&status_.phase, uint32_t(PHASE_WAITING));
+        : ctx_(ctx), phase_(status_of(ctx).phase), started_ns_(now_ns()) {
+        if (!ctx.ahead) store_relaxed(&status_of(ctx).phase, uint32_t(PHASE_WAITING));
     }
     OFA_INLINE ~WaitTimer() {
-        if (ahead_) return;
+        if (ctx_.ahead) return;
         const uint64_t now = now_ns();
-        add_relaxed(&status_.wait_ns, now - started_ns_);
-        store_relaxed(&status_.heartbeat_ns, now);
-        store_relaxed(&status_.phase, phase_);
+        add_wait(ctx_, now - started_ns_);
+        store_relaxed(&status_of(ctx_).heartbeat_ns, now);
+        store_relaxed(&status_of(ctx_).phase, phase_);
     }
 
 private:
-    SmStatus& status_;
-    bool ahead_;
+    const TaskContext& ctx_;
     uint32_t phase_;
     uint64_t started_ns_;
 };
@@ -59,12 +64,12 @@ public:
     }
     OFA_INLINE void start(const TaskContext& ctx) {
         started_ns_ = now_ns();
-        waited_ns_ = status_of(ctx).wait_ns;
+        waited_ns_ = *ctx.waits_ns;
     }
     OFA_INLINE void stop(const TaskContext& ctx) {
         SmStatus& status = status_of(ctx);
         const uint32_t opcode = ctx.task->opcode;
-        const uint64_t now = now_ns(), wait_ns = status.wait_ns;
+        const uint64_t now = now_ns(), wait_ns = *ctx.waits_ns;
         if (opcode < OPCODE_COUNT) add_relaxed(&status.op_ns[opcode], now - started_ns_ - (wait_ns - waited_ns_));
         add_relaxed(&status.tasks_done, 1);
         store_relaxed(&status.heartbeat_ns, now);
@@ -78,7 +83,7 @@ public:
                              uint64_t held_ns) {
         timeline_.add(ctx, task, tasks, began_ns, ended_ns, held_ns, take_wait());
     }
-    OFA_INLINE void stop_parts(const TaskContext& ctx) { ended_with_wait_ns_ = status_of(ctx).wait_ns; }
+    OFA_INLINE void stop_parts(const TaskContext& ctx) { ended_with_wait_ns_ = *ctx.waits_ns; }
 
     // When the SM has nothing to do.
     OFA_INLINE void publish(const TaskContext& ctx) const {

@@ -185,31 +185,42 @@ OFA_INLINE AdamW adamw_of(Block& block, const Task& task) {
     return adamw;
 }
 
-// By a consumer, after its sums. Beside these nothing but places in the rings stays in registers from stage to stage.
-OFA_INLINE void update_tile(Pipeline& pipeline, Position<STAGES>& stages, Position<STAGES>& updates,
-                            Position<BUFFERS>& buffers, const float (&sums)[128]) {
+// One stage of it.
+OFA_INLINE void update_columns(Pipeline& pipeline, int stage_of_tile, const float* sums) {
+    volatile Places& places = places_of_warp(pipeline);
+    const Slot& slot = current_slot(pipeline);
+    const Task& task = slot.task;
+    const Position<STAGES> at{places.stages}, updates{places.updates};
+    wait_for(&pipeline.full[at.stage()], at.parity());
+    const int thread = fresh_thread(), consumer = consumer_of(thread);
+    const ConsumerPlace place(task, consumer, thread % WARPGROUP / 32, thread % 32);
+    uint32_t words[STATE_COLUMNS / 4];
+    update_stage(adamw_of(pipeline.block, task), StageState(pipeline, at.stage(), consumer, StatePlace(place)), sums, words);
+    sm90::fence_proxy_shared();
+    __syncwarp();
+    if (place.lane == 0) sm90::arrive(&pipeline.updated[consumer][updates.stage()]);
+    const int first = stage_of_tile * STATE_COLUMNS;
+    store_streamed(slot.ctx, task, place, first, words);
+    Position<BUFFERS> buffers{places.buffers};
+    if (stage_of_tile % 2 == 0) begin_chunk(pipeline, consumer, buffers);
+    stage_pairs<STATE_COLUMNS / 16>(pipeline, consumer, place, buffers, stage_of_tile % 2 * 2, [&](int i) { return words[i]; });
+    if (stage_of_tile % 2 == 1 || first + STATE_COLUMNS >= task.tile[3]) end_chunk(pipeline, consumer, place, buffers);
+    places.stages = at.count + 1;
+    places.updates = updates.count + 1;
+    places.buffers = buffers.count;
+}
+
+// By a consumer, after its sums. Beside these nothing stays in registers from stage to stage, not even the places in the
+// rings: it would be spilled.
+OFA_INLINE void update_tile(Pipeline& pipeline, Position<STAGES>& stages, Position<BUFFERS>& buffers,
+                            const float (&sums)[128]) {
+    places_of_warp(pipeline).stages = stages.count;
     if (fresh_thread() % 32 == 0) pipeline.first_state[consumer_of(fresh_thread())] = stages.count;
 #pragma unroll
-    for (int i = 0; i < TILE_COLUMNS / STATE_COLUMNS; ++i) {
-        const Slot& slot = current_slot(pipeline);
-        const Task& task = slot.task;
-        if (i * STATE_COLUMNS >= task.tile[3]) break;
-        wait_for(&pipeline.full[stages.stage()], stages.parity());
-        const int thread = fresh_thread(), consumer = consumer_of(thread);
-        const ConsumerPlace place(task, consumer, thread % WARPGROUP / 32, thread % 32);
-        uint32_t words[STATE_COLUMNS / 4];
-        update_stage(adamw_of(pipeline.block, task), StageState(pipeline, stages.stage(), consumer, StatePlace(place)),
-                     sums + 16 * i, words);
-        sm90::fence_proxy_shared();
-        __syncwarp();
-        if (place.lane == 0) sm90::arrive(&pipeline.updated[consumer][updates.stage()]);
-        stages.advance();
-        updates.advance();
-        store_streamed(slot.ctx, task, place, i * STATE_COLUMNS, words);
-        if (i % 2 == 0) begin_chunk(pipeline, consumer, buffers);
-        stage_pairs<STATE_COLUMNS / 16>(pipeline, consumer, place, buffers, i % 2 * 2, [&](int j) { return words[j]; });
-        if (i % 2 == 1 || (i + 1) * STATE_COLUMNS >= task.tile[3]) end_chunk(pipeline, consumer, place, buffers);
-    }
+    for (int i = 0; i < TILE_COLUMNS / STATE_COLUMNS; ++i)
+        if (i * STATE_COLUMNS < current_slot(pipeline).task.tile[3]) update_columns(pipeline, i, sums + 16 * i);
+    stages.count = places_of_warp(pipeline).stages;
+    buffers.count = places_of_warp(pipeline).buffers;
 }
 
 }  // namespace ofa

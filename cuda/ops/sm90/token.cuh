@@ -488,7 +488,7 @@ OFA_INLINE void end_token() {
     SmStatus& status = status_of(ctx);
     for (uint32_t i = 0; i < OPCODE_COUNT; ++i)
         if (memory.spent[i] != 0) add_relaxed(&status.op_ns[i], uint64_t(float(memory.spent[i]) * ns_per_clock));
-    add_relaxed(&status.wait_ns, uint64_t(float(memory.waited) * ns_per_clock));
+    add_wait(ctx, uint64_t(float(memory.waited) * ns_per_clock));
     add_relaxed(&status.tasks_done, memory.tasks);
     store_relaxed(&status.heartbeat_ns, now_ns());
 }
