@@ -32,7 +32,7 @@ from gpu_rig import (
     gelu,
     grid,
     maps_of,
-    maps_of_state,
+    maps_of_lines,
     normal,
     poison,
     relative,
@@ -279,11 +279,10 @@ class DeviceRun:
         for index, view in enumerate(programs.views):
             buffer = programs.buffers[view.buffer]
             row = operands[index]
-            is_state = buffer.name.endswith((".master", ".m", ".v"))
-            if (buffer.dtype != "bf16" and not is_state) or buffer.layout != "rows" or buffer.shape[1] % 32:
+            if buffer.dtype not in ("bf16", "f4") or buffer.layout != "rows" or buffer.shape[1] % 32:
                 continue
             row["tensor_map"] = len(maps)
-            make = maps_of_state if is_state else maps_of
+            make = maps_of_lines if buffer.dtype == "f4" else maps_of
             per_copy = [make(kernel, int(row["base"]) + c * int(row["copy_bytes"]), *buffer.shape, int(row["pitch"]))
                         for c in range(buffer.copies)]
             maps += [per_copy[copy][use] for use in range(USES) for copy in range(buffer.copies)]

@@ -88,7 +88,7 @@ def maps_of(kernel: Kernel, address: int, rows: int, cols: int, pitch: int) -> l
     ]
 
 
-def maps_of_state(kernel: Kernel, address: int, rows: int, cols: int, pitch: int) -> list[np.ndarray]:
+def maps_of_lines(kernel: Kernel, address: int, rows: int, cols: int, pitch: int) -> list[np.ndarray]:
     """The same of an f4 matrix, which has one use."""
     return [np.zeros(128, np.uint8)] * (USES - 1) + [
         kernel.tensor_map(address, [cols, rows], [4 * pitch], [32, 64], FLOAT32)]
@@ -168,9 +168,9 @@ class Rig:
             if tensor.dtype == torch.bfloat16 and tensor.stride(0) % 8 == 0 and tensor.shape[1] % 8 == 0:
                 row["tensor_map"] = len(maps)
                 maps += maps_of(self.kernel, tensor.data_ptr(), *tensor.shape, tensor.stride(0))
-            elif op == "matmul_dw_adamw":
+            elif tensor.dtype == torch.float32 and tensor.dim() == 2 and tensor.shape[1] % 32 == 0:
                 row["tensor_map"] = len(maps)
-                maps += maps_of_state(self.kernel, tensor.data_ptr(), *tensor.shape, tensor.stride(0))
+                maps += maps_of_lines(self.kernel, tensor.data_ptr(), *tensor.shape, tensor.stride(0))
         launch = self.launch
         launch["operands"] = self.put(table)
         launch["tensor_maps"] = self.put(np.concatenate(maps) if maps else np.zeros(128, np.uint8))

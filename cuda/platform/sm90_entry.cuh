@@ -7,6 +7,7 @@
 #include "tile/product.cuh"
 #include "tile/staging.cuh"
 #include "tile/token.cuh"
+#include "tile/residual.cuh"
 #include "tile/update.cuh"
 
 // What the consumers take a product for. A probe is compiled for one kind of product alone, so that the assembler's report
@@ -68,8 +69,11 @@ OFA_INLINE void load_tasks(Pipeline& pipeline) {
     for (;; slots.advance()) {
         const Slot& slot = next_slot(pipeline, slots);
         if (slot.kind == SLOT_LEAVE) return;
-        if (slot.kind == SLOT_PRODUCT) load_product(pipeline, slot, stages);
-        if (slot.kind == SLOT_PRODUCT && slot.task.opcode == OPCODE_MATMUL_DW_ADAMW) load_state(pipeline, slot, stages);
+        if (slot.kind == SLOT_PRODUCT) {
+            load_product(pipeline, slot, stages);
+            if (lined_matrices(slot.task.opcode) > 0) load_lines(pipeline, slot, stages);
+            if (slot.task.opcode == OPCODE_MATMUL_DX_GELU) load_gelu_inputs(pipeline, slot, stages);
+        }
         if (slot.kind == SLOT_TOKEN) load_steps(pipeline, steps, stages);
         if (slot.kind == SLOT_BODY) {
             wait_for_slot(&pipeline.body_ended, bodies.parity());
@@ -77,11 +81,6 @@ OFA_INLINE void load_tasks(Pipeline& pipeline) {
         }
         release_slot(pipeline, slots);
     }
-}
-
-// Whether storers send outputs of a product.
-OFA_INLINE bool has_stores(const Slot& slot) {
-    return slot.kind == SLOT_PRODUCT && slot.task.opcode != OPCODE_MATMUL_RESIDUAL;
 }
 
 // Who has done a part of the task, and made it visible, says so; the last one signals for the task.
@@ -105,7 +104,7 @@ OFA_INLINE uint32_t fill_slot(Pipeline& pipeline, Slot& slot) {
         slot.task = *turn.ctx.task;
         if (is_product(slot.task.opcode)) slot.kind = SLOT_PRODUCT;
         if (is_token(turn.ctx)) slot.kind = SLOT_TOKEN;
-        if (has_stores(slot)) slot.parts += CONSUMERS;
+        if (slot.kind == SLOT_PRODUCT) slot.parts += CONSUMERS;
     }
     turn.ahead = slot.kind == SLOT_PRODUCT || claims_early(slot);
     return slot.kind;
@@ -150,13 +149,15 @@ OFA_INLINE void store_outputs(Pipeline& pipeline, const Slot& slot, int consumer
 OFA_INLINE void store_tasks(Pipeline& pipeline, int consumer) {
     Position<SLOTS> slots;
     Position<BUFFERS> buffers;
-    Position<STAGES> updates;
+    Position<STAGES> changed;
     for (;; slots.advance()) {
         Slot& slot = next_slot(pipeline, slots);
         if (slot.kind == SLOT_LEAVE) return;
-        if (has_stores(slot)) {
+        if (slot.kind == SLOT_PRODUCT) {
             if (slot.task.opcode == OPCODE_MATMUL_DW_ADAMW)
-                store_state(pipeline, slot, consumer, updates, buffers);
+                store_update(pipeline, slot, consumer, changed, buffers);
+            else if (slot.task.opcode == OPCODE_MATMUL_RESIDUAL)
+                store_residual(pipeline, slot, consumer, changed);
             else
                 store_outputs(pipeline, slot, consumer, buffers);
             sm90::wait_until_stored();
@@ -180,24 +181,22 @@ OFA_INLINE void sum_products(Pipeline& pipeline, const Slot& slot, Position<STAG
         multiply_tile<false, false>(pipeline, consumer, lane0, blocks, stages, sums);
 }
 
-OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STAGES>& stages,
-                              Position<BUFFERS>& buffers) {
-    float sums[128];  // set here, not by the first product: else they would count as alive across the call of a body
-#pragma unroll
-    for (float& sum : sums) sum = 0.0f;
-    sum_products(pipeline, slot, stages, sums);
+// What becomes of the sums.
+OFA_INLINE void store_sums(Pipeline& pipeline, Position<STAGES>& stages, float (&sums)[128]) {
+    const Slot& slot = current_slot(pipeline);
     const Task& task = slot.task;
     const int thread = fresh_thread(), consumer = consumer_of(thread);  // not kept during the sums
     const ConsumerPlace place(task, consumer, thread % WARPGROUP / 32, thread % 32);
+    Position<BUFFERS> buffers{places_of_warp(pipeline).buffers};
     switch (OFA_CONSUMED(task)) {
     case OPCODE_MATMUL_DW_ADAMW:
         update_tile(pipeline, stages, buffers, sums);
         break;
     case OPCODE_MATMUL_DX_GELU:
-        store_through_gelu(pipeline, slot.ctx, task, consumer, place, buffers, sums);
+        store_through_gelu(pipeline, task, consumer, place, stages, buffers, sums);
         break;
     case OPCODE_MATMUL_RESIDUAL:
-        store_with_skip(slot.ctx, task, place, sums);
+        add_tile_to_skip(pipeline, stages, sums);
         break;
     case OPCODE_MATMUL_GELU:
         store_gelu(pipeline, consumer, place, buffers, sums);
@@ -208,6 +207,17 @@ OFA_INLINE void multiply_task(Pipeline& pipeline, const Slot& slot, Position<STA
     default:
         store_tile(pipeline, consumer, place, buffers, sums);
     }
+    places_of_warp(pipeline).buffers = buffers.count;
+}
+
+OFA_INLINE void consume_product(Pipeline& pipeline) {
+    float sums[128];  // set here, not by the first product: else they would count as alive across the call of a body
+#pragma unroll
+    for (float& sum : sums) sum = 0.0f;
+    Position<STAGES> stages{places_of_warp(pipeline).stages};
+    sum_products(pipeline, current_slot(pipeline), stages, sums);
+    store_sums(pipeline, stages, sums);
+    places_of_warp(pipeline).stages = stages.count;
 }
 
 OFA_INLINE void begin(Pipeline& pipeline, const Slot& slot) {
@@ -262,14 +272,6 @@ OFA_NOINLINE void run_slot(Pipeline& pipeline, const Slot& slot) {
 #endif
 }
 
-OFA_INLINE void consume_product(Pipeline& pipeline, const Slot& slot) {
-    Position<STAGES> stages{places_of_warp(pipeline).stages};
-    Position<BUFFERS> buffers{places_of_warp(pipeline).buffers};
-    multiply_task(pipeline, slot, stages, buffers);
-    places_of_warp(pipeline).stages = stages.count;
-    places_of_warp(pipeline).buffers = buffers.count;
-}
-
 OFA_INLINE void consume_tasks(Pipeline& pipeline) {
     Block& block = pipeline.block;
     if (block.leader()) pipeline.timer.open();
@@ -279,15 +281,15 @@ OFA_INLINE void consume_tasks(Pipeline& pipeline) {
             if (block.leader()) pipeline.timer.publish(next.ctx);
             return;
         }
-        if (block.leader()) begin(pipeline, next);
+        if (block.leader()) begin(pipeline, current_slot(pipeline));
         // One place that calls: with two of them ptxas spills.
-        if (has_call(next)) {
-            run_slot(pipeline, next);
-            if (sm90::is_attention(current_slot(pipeline).task.opcode))
-                finish_attention(pipeline, current_slot(pipeline).task);
-            sm90::fence_proxy_shared();  // the copy engine writes next where a body has been
-        }
-        if (current_slot(pipeline).kind == SLOT_PRODUCT) consume_product(pipeline, current_slot(pipeline));
+        if (has_call(current_slot(pipeline))) run_slot(pipeline, current_slot(pipeline));
+        if (sm90::is_attention(current_slot(pipeline).task.opcode))
+            finish_attention(pipeline, current_slot(pipeline).task);
+        if (current_slot(pipeline).kind == SLOT_PRODUCT)
+            consume_product(pipeline);
+        else
+            sm90::fence_proxy_shared();  // the copy engine writes next where the body has been
         block.sync();
         finish(pipeline);
     }

@@ -34,7 +34,7 @@ struct Slot {
 
 // A consumer warp's places in the rings.
 struct Places {
-    uint32_t slots, stages, buffers, updates, steps;
+    uint32_t slots, stages, buffers, changed, steps;
 };
 
 // The stages of the ring are also the near memory of bodies: the loader goes on to the next task when a body has ended.
@@ -47,10 +47,10 @@ struct Pipeline {
     StepRing step_ring;
     sm90::Barrier claim_next, body_ended;
     sm90::Barrier staged[CONSUMERS][BUFFERS], stored[CONSUMERS][BUFFERS];
-    sm90::Barrier updated[CONSUMERS][STAGES];
+    sm90::Barrier changed[CONSUMERS][STAGES];  // lines in a stage, one after the other
     Slot slots[SLOTS];
     Places places[12];
-    uint32_t first_state[CONSUMERS];  // position of the first stage that a weight's update uses
+    uint32_t first_lines[CONSUMERS];  // position of the first stage with lines of the task
     double turns[TokenMemory::UNIT];  // of the pairs of columns of a head, for each position
     Block block;          // of the consumers
     sm90::AttentionViews attention;
@@ -81,7 +81,7 @@ struct Pipeline {
             sm90::open_barrier(&staged[0][i], WARPGROUP / 32);
             sm90::open_barrier(&stored[0][i], 1);
         }
-        for (int i = 0; i < CONSUMERS * STAGES; ++i) sm90::open_barrier(&updated[0][i], WARPGROUP / 32);
+        for (int i = 0; i < CONSUMERS * STAGES; ++i) sm90::open_barrier(&changed[0][i], WARPGROUP / 32);
         for (Places& place : places) place = {};
         for (double& pair : turns) pair = 0.0;
         sm90::barriers_are_open();

@@ -16,11 +16,11 @@ namespace ofa {
 //   MAP_A_BY_K    64, rows, ceil(cols / 64)    2 pitch, 128       64 x 64 x 2      64 of k, 128 columns of a factor
 //   MAP_B_BY_K    64, rows, ceil(cols / 64)    2 pitch, 128       64 x 64 x 4      64 of k, 256 columns of a factor
 //   MAP_OUT       cols, rows                   2 pitch            64 x 64          a staged chunk of an output
-//   MAP_STATE     cols, rows                   4 pitch            32 x 64          64 rows of a weight's master, m or v
+//   MAP_LINES     cols, rows                   4 pitch            32 x 64          lines of f4 (tile/lines.cuh)
 //
-// All: bf16, but for the state, which is f4; element strides 1, no interleave, 128-byte swizzle, 128-byte promotion to the second-level cache, zeros
+// All: bf16, but for lines; element strides 1, no interleave, 128-byte swizzle, 128-byte promotion to the second-level cache, zeros
 // outside. Base 16-byte aligned, pitch a multiple of 8.
-constexpr uint32_t MAP_A = 0, MAP_B = 1, MAP_A_BY_K = 2, MAP_B_BY_K = 3, MAP_OUT = 4, MAP_STATE = 5, MAP_USES = 6;
+constexpr uint32_t MAP_A = 0, MAP_B = 1, MAP_A_BY_K = 2, MAP_B_BY_K = 3, MAP_OUT = 4, MAP_LINES = 5, MAP_USES = 6;
 
 OFA_INLINE const sm90::TensorMap* tensor_map(const TaskContext& ctx, const Task& task, int operand, uint32_t use) {
     const Operand& o = ctx.launch->operands[task.operands[operand]];
@@ -54,7 +54,12 @@ OFA_INLINE uint32_t product_depth(const TaskContext& ctx, const Task& task) {
     return a_by_k(task.opcode) ? x.rows : x.cols;
 }
 
-// One thread. A weight's update comes after its factors.
+// What is moved through the ring behind the factors: lines of f4, or inputs of an epilogue.
+OFA_INLINE bool has_tail(uint32_t opcode) {
+    return opcode == OPCODE_MATMUL_DW_ADAMW || opcode == OPCODE_MATMUL_RESIDUAL || opcode == OPCODE_MATMUL_DX_GELU;
+}
+
+// One thread.
 OFA_INLINE void load_product(Pipeline& pipeline, const Slot& slot, Position<STAGES>& at) {
     const Task& task = slot.task;
     const bool a_mn = a_by_k(task.opcode), b_mn = b_by_k(task.opcode);
@@ -68,7 +73,7 @@ OFA_INLINE void load_product(Pipeline& pipeline, const Slot& slot, Position<STAG
     for (int32_t k = 0; k < depth; k += TILE_DEPTH, at.advance()) {
         const uint32_t stage = at.stage();
         wait_for(&pipeline.empty[stage], at.parity() ^ 1);
-        if (k + TILE_DEPTH >= depth && task.opcode != OPCODE_MATMUL_DW_ADAMW) sm90::arrive(&pipeline.claim_next);
+        if (k + TILE_DEPTH >= depth && !has_tail(task.opcode)) sm90::arrive(&pipeline.claim_next);
         sm90::Barrier* full = &pipeline.full[stage];
         sm90::arrive_expecting(full, A_BYTES + B_BYTES);
         if (a_mn)

@@ -84,25 +84,44 @@ OFA_INLINE void store_gelu(Pipeline& pipeline, int consumer, const ConsumerPlace
     }
 }
 
-OFA_INLINE void store_with_skip(const TaskContext& ctx, const Task& task, const ConsumerPlace& place,
-                                const float (&sums)[128]) {
-    const Lines<float> skip(ctx, task, 2, place), y(ctx, task, 3, place);
-    if (task.tile[1] == TILE_ROWS && task.tile[3] == TILE_COLUMNS)
-        store_with_skip<true>(skip, y, sums);
-    else
-        store_with_skip<false>(skip, y, sums);
+// By the loader: the inputs of GELU at the tile's places, a chunk a stage.
+OFA_INLINE void load_gelu_inputs(Pipeline& pipeline, const Slot& slot, Position<STAGES>& at) {
+    const Task& task = slot.task;
+    const sm90::TensorMap* const map = tensor_map(slot.ctx, task, 2, MAP_OUT);
+    for (int column = 0; column < task.tile[3]; column += CHUNK_COLUMNS, at.advance()) {
+        const uint32_t stage = at.stage();
+        wait_for(&pipeline.empty[stage], at.parity() ^ 1);
+        if (column + CHUNK_COLUMNS >= task.tile[3]) sm90::arrive(&pipeline.claim_next);
+        sm90::arrive_expecting(&pipeline.full[stage], CONSUMERS * CHUNK_BYTES);
+        for (int consumer = 0; consumer < CONSUMERS; ++consumer)
+            sm90::load_2d(pipeline.a[stage] + consumer * CHUNK_BYTES, map, task.tile[2] + column,
+                          task.tile[0] + 64 * consumer, &pipeline.full[stage]);
+    }
 }
 
-OFA_INLINE void store_through_gelu(Pipeline& pipeline, const TaskContext& ctx, const Task& task, int consumer,
-                                   const ConsumerPlace& place, Position<BUFFERS>& at, const float (&sums)[128]) {
-    const Lines<bf16> u(ctx, task, 2, place);
+// A thread's 16 words of a chunk, as stage_pairs would write them.
+OFA_INLINE void load_chunk(const void* chunk, const ConsumerPlace& place, uint32_t (&words)[SUMS_PER_CHUNK / 2]) {
+    const int row = 16 * place.warp + place.lane % 16, half = place.lane / 16;
+    const uint32_t line = sm90::shared_address(chunk) + row * 128;
+#pragma unroll
+    for (int pair = 0; pair < CHUNK_COLUMNS / 16; ++pair)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(words[4 * pair]), "=r"(words[4 * pair + 1]), "=r"(words[4 * pair + 2]), "=r"(words[4 * pair + 3])
+                     : "r"(line + ((2 * pair + half) ^ (row % 8)) * 16)
+                     : "memory");
+}
+
+OFA_INLINE void store_through_gelu(Pipeline& pipeline, const Task& task, int consumer, const ConsumerPlace& place,
+                                   Position<STAGES>& stages, Position<BUFFERS>& at, const float (&sums)[128]) {
 #pragma unroll
     for (int chunk = 0; chunk < CHUNKS; ++chunk) {
-        uint32_t inputs[SUMS_PER_CHUNK / 2];
-#pragma unroll
-        for (int pair = 0; pair < SUMS_PER_CHUNK / 2; ++pair) {
-            const int half = pair % 2, j = chunk * CHUNK_COLUMNS / 8 + pair / 2;
-            inputs[pair] = u.has(half, j) ? *reinterpret_cast<const uint32_t*>(u.at(half, j)) : 0u;
+        uint32_t inputs[SUMS_PER_CHUNK / 2] = {};
+        if (chunk * CHUNK_COLUMNS < task.tile[3]) {
+            wait_for(&pipeline.full[stages.stage()], stages.parity());
+            load_chunk(pipeline.a[stages.stage()] + consumer * CHUNK_BYTES, place, inputs);
+            __syncwarp();
+            if (place.lane == 0) sm90::arrive(&pipeline.empty[stages.stage()]);
+            stages.advance();
         }
         stage_chunk(pipeline, consumer, place, at, [&](int i) {
             const float input = i % 2 == 0 ? low_of(inputs[i / 2]) : high_of(inputs[i / 2]);

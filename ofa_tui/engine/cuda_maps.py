@@ -16,9 +16,9 @@ from ofa_tui.program.ops import OPS
 from ofa_tui.program.types import ProgramSet
 
 MAP_BYTES = 128
-MAP_A, MAP_B, MAP_A_BY_K, MAP_B_BY_K, MAP_OUT, MAP_STATE = range(6)
+MAP_A, MAP_B, MAP_A_BY_K, MAP_B_BY_K, MAP_OUT, MAP_LINES = range(6)
 MAP_USES = 6
-TILE_ROWS, TILE_COLUMNS, TILE_DEPTH, CHUNK_COLUMNS, STATE_COLUMNS = 128, 256, 64, 64, 32
+TILE_ROWS, TILE_COLUMNS, TILE_DEPTH, CHUNK_COLUMNS, LINE_COLUMNS = 128, 256, 64, 64, 32
 """Of a product's tile; the same numbers stand in cuda/tile/pipeline.cuh."""
 LINE = 64
 """bf16 values in the 128 bytes that the swizzle works on."""
@@ -26,12 +26,12 @@ LINE = 64
 _FORWARD, _BACKWARD = {0: MAP_A, 1: MAP_B}, {0: MAP_A, 1: MAP_B_BY_K}
 USES: dict[str, dict[int, int]] = {
     "matmul": _FORWARD | {2: MAP_OUT},
-    "matmul_residual": _FORWARD,
+    "matmul_residual": _FORWARD | {2: MAP_LINES, 3: MAP_LINES},
     "matmul_gelu": _FORWARD | {2: MAP_OUT, 3: MAP_OUT},
     "matmul_statistics": _FORWARD | {2: MAP_OUT},
     "matmul_dx": _BACKWARD | {2: MAP_OUT},
-    "matmul_dx_gelu": _BACKWARD | {3: MAP_OUT},
-    "matmul_dw_adamw": {0: MAP_A_BY_K, 1: MAP_B_BY_K, 2: MAP_STATE, 3: MAP_STATE, 4: MAP_STATE, 5: MAP_OUT},
+    "matmul_dx_gelu": _BACKWARD | {2: MAP_OUT, 3: MAP_OUT},
+    "matmul_dw_adamw": {0: MAP_A_BY_K, 1: MAP_B_BY_K, 2: MAP_LINES, 3: MAP_LINES, 4: MAP_LINES, 5: MAP_OUT},
 }
 """Of each product, which operand is moved how."""
 
@@ -50,12 +50,12 @@ class MapShape:
 
 
 def shape_of(use: int, rows: int, cols: int) -> MapShape:
-    """How a row-major matrix [rows, cols] is moved: bf16, but for the state of AdamW, which is f4.
+    """How a row-major matrix [rows, cols] is moved: bf16, or f4 where lines of it are changed in the ring.
 
     By k: the rows are those of k, and a box has a line of 64 columns for each of them, group of columns by group.
     """
-    if use == MAP_STATE:
-        return MapShape((cols, rows), (4 * cols,), (STATE_COLUMNS, LINE), "f4")
+    if use == MAP_LINES:
+        return MapShape((cols, rows), (4 * cols,), (LINE_COLUMNS, LINE), "f4")
     pitch = 2 * cols
     if use in (MAP_A_BY_K, MAP_B_BY_K):
         groups = (TILE_ROWS if use == MAP_A_BY_K else TILE_COLUMNS) // LINE

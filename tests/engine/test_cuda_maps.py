@@ -57,11 +57,11 @@ def test_every_product_finds_the_maps_of_its_operands(memory):
                 for copy in range(operand["copies"]):
                     row = maps[operand["tensor_map"] + use * operand["copies"] + copy].view(np.uint64)
                     assert row[0] == operand["base"] + copy * operand["copy_bytes"] >= 0x7F0000000000
-                    assert row[7 if row[1] == 2 else 10] == (4 if use == cuda_maps.MAP_STATE else 2)
+                    assert row[7 if row[1] == 2 else 10] == (4 if use == cuda_maps.MAP_LINES else 2)
                     if use in (cuda_maps.MAP_A_BY_K, cuda_maps.MAP_B_BY_K):
                         assert row[1:7].tolist() == [3, 64, rows, -(-cols // 64), 2 * cols, 128]
                         assert row[7:10].tolist() == [64, 64, 2 if use == cuda_maps.MAP_A_BY_K else 4]
-                    elif use == cuda_maps.MAP_STATE:
+                    elif use == cuda_maps.MAP_LINES:
                         assert row[1:7].tolist() == [2, cols, rows, 4 * cols, 32, 64]
                     else:
                         boxes = {cuda_maps.MAP_A: 128, cuda_maps.MAP_B: 256, cuda_maps.MAP_OUT: 64}
@@ -74,7 +74,7 @@ def test_boxes_of_a_stage_are_what_the_loader_expects():
     for use, size in ((cuda_maps.MAP_A, 128), (cuda_maps.MAP_A_BY_K, 128), (cuda_maps.MAP_B, 256),
                       (cuda_maps.MAP_B_BY_K, 256)):
         assert np.prod(cuda_maps.shape_of(use, 4096, 768).box) == size * cuda_maps.TILE_DEPTH
-    state = 2 * 3 * 4 * np.prod(cuda_maps.shape_of(cuda_maps.MAP_STATE, 4096, 768).box)
+    state = 2 * 3 * 4 * np.prod(cuda_maps.shape_of(cuda_maps.MAP_LINES, 4096, 768).box)
     assert state == 2 * (128 + 256) * cuda_maps.TILE_DEPTH
 
 
