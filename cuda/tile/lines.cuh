@@ -45,13 +45,14 @@ OFA_INLINE void load_lines(Pipeline& pipeline, const Slot& slot, Position<STAGES
     }
 }
 
-// Stage i of the tile, by a storer, when its consumer has changed it. It is given back when the copy engine has read it.
+// Stage i of the tile, by a storer, when its consumer has changed it. It is given back when the copy engine has read it, so
+// that at most STAGES of them are on their way.
 OFA_INLINE void store_lines(Pipeline& pipeline, const Slot& slot, int consumer, int i, Position<STAGES>& changed) {
     const Task& task = slot.task;
     const int matrices = lined_matrices(task.opcode), output = first_lined_output(task.opcode);
     wait_for(&pipeline.changed[consumer][changed.stage()], changed.parity());
+    const uint32_t stage = pipeline.changed_stage[consumer][changed.stage()];
     changed.advance();
-    const uint32_t stage = (pipeline.first_lines[consumer] + i) % STAGES;
     for (int matrix = 0; matrix < matrices; ++matrix)
         sm90::store_2d(tensor_map(slot.ctx, task, output + matrix, MAP_LINES), task.tile[2] + i * LINE_COLUMNS,
                        task.tile[0] + 64 * consumer, lines_at(pipeline, stage, matrix, consumer));
@@ -114,15 +115,12 @@ OFA_INLINE void change_lines(Pipeline& pipeline, Change change) {
     change(place, at.stage(), consumer);
     sm90::fence_proxy_shared();
     __syncwarp();
-    if (place.lane == 0) sm90::arrive(&pipeline.changed[consumer][changed.stage()]);
+    if (place.lane == 0) {
+        pipeline.changed_stage[consumer][changed.stage()] = at.stage();
+        sm90::arrive(&pipeline.changed[consumer][changed.stage()]);
+    }
     places.stages = at.count + 1;
     places.changed = changed.count + 1;
-}
-
-// Before the first stage of a tile.
-OFA_INLINE void begin_lines(Pipeline& pipeline, const Position<STAGES>& stages) {
-    places_of_warp(pipeline).stages = stages.count;
-    if (fresh_thread() % 32 == 0) pipeline.first_lines[consumer_of(fresh_thread())] = stages.count;
 }
 
 }  // namespace ofa

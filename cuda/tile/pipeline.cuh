@@ -50,7 +50,7 @@ struct Pipeline {
     sm90::Barrier changed[CONSUMERS][STAGES];  // lines in a stage, one after the other
     Slot slots[SLOTS];
     Places places[12];
-    uint32_t first_lines[CONSUMERS];  // position of the first stage with lines of the task
+    uint32_t changed_stage[CONSUMERS][STAGES];  // in which stage the lines are that `changed` stands for
     double turns[TokenMemory::UNIT];  // of the pairs of columns of a head, for each position
     Block block;          // of the consumers
     sm90::AttentionViews attention;

@@ -28,7 +28,7 @@ OFA_INLINE void add_to_skip(uint32_t skip, const LinePlace& place, const float* 
 
 // By a consumer, after its sums.
 OFA_INLINE void add_tile_to_skip(Pipeline& pipeline, Position<STAGES>& stages, const float (&sums)[128]) {
-    begin_lines(pipeline, stages);
+    places_of_warp(pipeline).stages = stages.count;
 #pragma unroll
     for (int i = 0; i < TILE_COLUMNS / LINE_COLUMNS; ++i)
         if (i * LINE_COLUMNS < current_slot(pipeline).task.tile[3])

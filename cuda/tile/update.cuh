@@ -123,7 +123,7 @@ OFA_INLINE void store_version(Pipeline& pipeline, int stage_of_tile, const uint3
 // By a consumer, after its sums.
 OFA_INLINE void update_tile(Pipeline& pipeline, Position<STAGES>& stages, Position<BUFFERS>& buffers,
                             const float (&sums)[128]) {
-    begin_lines(pipeline, stages);
+    places_of_warp(pipeline).stages = stages.count;
 #pragma unroll
     for (int i = 0; i < TILE_COLUMNS / LINE_COLUMNS; ++i) {
         if (i * LINE_COLUMNS >= current_slot(pipeline).task.tile[3]) continue;
