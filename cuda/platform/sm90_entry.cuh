@@ -182,32 +182,26 @@ OFA_INLINE void sum_products(Pipeline& pipeline, const Slot& slot, Position<STAG
 }
 
 // What becomes of the sums.
-OFA_INLINE void store_sums(Pipeline& pipeline, Position<STAGES>& stages, float (&sums)[128]) {
-    const Slot& slot = current_slot(pipeline);
-    const Task& task = slot.task;
-    const int thread = fresh_thread(), consumer = consumer_of(thread);  // not kept during the sums
-    const ConsumerPlace place(task, consumer, thread % WARPGROUP / 32, thread % 32);
-    Position<BUFFERS> buffers{places_of_warp(pipeline).buffers};
-    switch (OFA_CONSUMED(task)) {
+OFA_INLINE void store_sums(Pipeline& pipeline, float (&sums)[128]) {
+    switch (OFA_CONSUMED(current_slot(pipeline).task)) {
     case OPCODE_MATMUL_DW_ADAMW:
-        update_tile(pipeline, stages, buffers, sums);
+        update_tile(pipeline, sums);
         break;
     case OPCODE_MATMUL_DX_GELU:
-        store_through_gelu(pipeline, task, consumer, place, stages, buffers, sums);
+        store_through_gelu(pipeline, sums);
         break;
     case OPCODE_MATMUL_RESIDUAL:
-        add_tile_to_skip(pipeline, stages, sums);
+        add_tile_to_skip(pipeline, sums);
         break;
     case OPCODE_MATMUL_GELU:
-        store_gelu(pipeline, consumer, place, buffers, sums);
+        store_gelu(pipeline, sums);
         break;
     case OPCODE_MATMUL_STATISTICS:
-        store_statistics(slot.ctx, task, place, sums);
+        store_statistics(pipeline, sums);
         [[fallthrough]];
     default:
-        store_tile(pipeline, consumer, place, buffers, sums);
+        store_tile(pipeline, sums);
     }
-    places_of_warp(pipeline).buffers = buffers.count;
 }
 
 OFA_INLINE void consume_product(Pipeline& pipeline) {
@@ -216,8 +210,8 @@ OFA_INLINE void consume_product(Pipeline& pipeline) {
     for (float& sum : sums) sum = 0.0f;
     Position<STAGES> stages{places_of_warp(pipeline).stages};
     sum_products(pipeline, current_slot(pipeline), stages, sums);
-    store_sums(pipeline, stages, sums);
     places_of_warp(pipeline).stages = stages.count;
+    store_sums(pipeline, sums);
 }
 
 OFA_INLINE void begin(Pipeline& pipeline, const Slot& slot) {

@@ -76,10 +76,10 @@ OFA_INLINE void wait_for_empty_stages(Pipeline& pipeline) {
 struct LinePlace {
     uint32_t odd, offset;
 
-    OFA_INLINE explicit LinePlace(const ConsumerPlace& place) {
-        const int line = place.lane / 4, pair = place.lane % 4;
+    OFA_INLINE explicit LinePlace(const Worker& worker) {
+        const int line = worker.lane / 4, pair = worker.lane % 4;
         odd = line % 2;
-        offset = (16 * place.warp + line) * 128 + (((pair / 2) ^ line ^ (4 * odd)) * 16) + pair % 2 * 8;
+        offset = (16 * worker.warp + line) * 128 + (((pair / 2) ^ line ^ (4 * odd)) * 16) + pair % 2 * 8;
     }
     // Of the thread's lines 0 and 1, 8 apart; its i-th group of columns. An address in shared memory.
     OFA_INLINE uint32_t at(uint32_t lines, int half, int i) const { return lines + (offset ^ (i * 32)) + half * 1024; }
@@ -103,21 +103,19 @@ OFA_INLINE void store_near(uint32_t to, float2 pair) {
     asm volatile("st.volatile.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(pair.x), "f"(pair.y) : "memory");
 }
 
-// A stage, by a consumer: `change(place, stage, consumer)` changes its lines. Beside the sums nothing stays in registers from
-// stage to stage, not even the places in the rings: it would be spilled.
+// The next stage, by a consumer: `change(worker, stage)` changes its lines.
 template <class Change>
 OFA_INLINE void change_lines(Pipeline& pipeline, Change change) {
     volatile Places& places = places_of_warp(pipeline);
     const Position<STAGES> at{places.stages}, changed{places.changed};
     wait_for(&pipeline.full[at.stage()], at.parity());
-    const int thread = fresh_thread(), consumer = consumer_of(thread);
-    const ConsumerPlace place(current_slot(pipeline).task, consumer, thread % WARPGROUP / 32, thread % 32);
-    change(place, at.stage(), consumer);
+    const Worker worker;
+    change(worker, at.stage());
     sm90::fence_proxy_shared();
     __syncwarp();
-    if (place.lane == 0) {
-        pipeline.changed_stage[consumer][changed.stage()] = at.stage();
-        sm90::arrive(&pipeline.changed[consumer][changed.stage()]);
+    if (worker.lane == 0) {
+        pipeline.changed_stage[worker.consumer][changed.stage()] = at.stage();
+        sm90::arrive(&pipeline.changed[worker.consumer][changed.stage()]);
     }
     places.stages = at.count + 1;
     places.changed = changed.count + 1;

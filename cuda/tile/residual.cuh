@@ -27,15 +27,14 @@ OFA_INLINE void add_to_skip(uint32_t skip, const LinePlace& place, const float* 
 }
 
 // By a consumer, after its sums.
-OFA_INLINE void add_tile_to_skip(Pipeline& pipeline, Position<STAGES>& stages, const float (&sums)[128]) {
-    places_of_warp(pipeline).stages = stages.count;
+OFA_INLINE void add_tile_to_skip(Pipeline& pipeline, const float (&sums)[128]) {
 #pragma unroll
     for (int i = 0; i < TILE_COLUMNS / LINE_COLUMNS; ++i)
         if (i * LINE_COLUMNS < current_slot(pipeline).task.tile[3])
-            change_lines(pipeline, [&](const ConsumerPlace& place, uint32_t stage, int consumer) {
-                add_to_skip(sm90::shared_address(lines_at(pipeline, stage, 0, consumer)), LinePlace(place), sums + 16 * i);
+            change_lines(pipeline, [&](const Worker& worker, uint32_t stage) {
+                add_to_skip(sm90::shared_address(lines_at(pipeline, stage, 0, worker.consumer)), LinePlace(worker),
+                            sums + 16 * i);
             });
-    stages.count = places_of_warp(pipeline).stages;
 }
 
 }  // namespace ofa

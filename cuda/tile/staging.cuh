@@ -9,49 +9,63 @@ namespace ofa {
 
 constexpr int CHUNKS = TILE_COLUMNS / CHUNK_COLUMNS, SUMS_PER_CHUNK = CHUNK_COLUMNS / 2;
 
-// A thread's sums in the tile of a consumer: 16 rows for each of its warps, all columns.
-struct ConsumerPlace : TilePlace {
-    int warp;  // in the warpgroup
+// Which thread of the consumers this is. Like its places in the rings it is looked up where it is needed: kept beside the
+// sums it would be spilled.
+struct Worker {
+    int consumer, warp, lane;  // warp in its warpgroup
 
-    OFA_INLINE ConsumerPlace(const Task& task, int consumer, int warp, int lane)
-        : TilePlace(task.tile[0] + 64 * consumer + 16 * warp, task.tile[2], lane), warp(warp) {}
+    OFA_INLINE Worker() {
+        const int thread = fresh_thread();
+        consumer = consumer_of(thread);
+        warp = thread % WARPGROUP / 32;
+        lane = thread % 32;
+    }
+    OFA_INLINE int row() const { return 64 * consumer + 16 * warp; }  // of the tile: its warp's first
 };
+
+// Where a thread's sums belong in the output: 16 rows for each of a consumer's warps, all columns.
+OFA_INLINE TilePlace place_of_sums(const Worker& worker, const Task& task) {
+    return TilePlace(task.tile[0] + worker.row(), task.tile[2], worker.lane);
+}
 
 // A chunk is staged in three steps: its buffer is free; pairs of 16 columns are written, of which `word(i)` is the thread's
 // i-th pair of neighbours; it is complete. The swizzle is that of the tensor map.
-OFA_INLINE void begin_chunk(Pipeline& pipeline, int consumer, const Position<BUFFERS>& at) {
-    wait_for(&pipeline.stored[consumer][at.stage()], at.parity() ^ 1);
+OFA_INLINE void begin_chunk(Pipeline& pipeline, const Worker& worker, const Position<BUFFERS>& at) {
+    wait_for(&pipeline.stored[worker.consumer][at.stage()], at.parity() ^ 1);
+}
+
+// Of a thread's 16 rows in a chunk: where it reads or writes pair `pair` of 16 columns. An address in shared memory.
+OFA_INLINE uint32_t pair_at(uint32_t chunk, const Worker& worker, int pair) {
+    const int row = 16 * worker.warp + worker.lane % 16, half = worker.lane / 16;
+    return chunk + row * 128 + ((2 * pair + half) ^ (row % 8)) * 16;
 }
 
 template <int PAIRS, class Word>
-OFA_INLINE void stage_pairs(Pipeline& pipeline, int consumer, const ConsumerPlace& place, const Position<BUFFERS>& at,
-                            int first, Word word) {
-    const int row = 16 * place.warp + place.lane % 16, half = place.lane / 16;
-    const uint32_t line = sm90::shared_address(pipeline.staging[consumer][at.stage()]) + row * 128;
+OFA_INLINE void stage_pairs(Pipeline& pipeline, const Worker& worker, const Position<BUFFERS>& at, int first, Word word) {
+    const uint32_t chunk = sm90::shared_address(pipeline.staging[worker.consumer][at.stage()]);
 #pragma unroll
-    for (int pair = 0; pair < PAIRS; ++pair) {
-        const int i = 4 * pair;
+    for (int pair = 0; pair < PAIRS; ++pair)
         asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                         line + ((2 * (first + pair) + half) ^ (row % 8)) * 16),
-                     "r"(word(i)), "r"(word(i + 1)), "r"(word(i + 2)), "r"(word(i + 3))
+                         pair_at(chunk, worker, first + pair)),
+                     "r"(word(4 * pair)), "r"(word(4 * pair + 1)), "r"(word(4 * pair + 2)), "r"(word(4 * pair + 3))
                      : "memory");
-    }
 }
 
-OFA_INLINE void end_chunk(Pipeline& pipeline, int consumer, const ConsumerPlace& place, Position<BUFFERS>& at) {
+OFA_INLINE void end_chunk(Pipeline& pipeline, const Worker& worker, const Position<BUFFERS>& at) {
     sm90::fence_proxy_shared();
     __syncwarp();
-    if (place.lane == 0) sm90::arrive(&pipeline.staged[consumer][at.stage()]);
-    at.advance();
+    if (worker.lane == 0) sm90::arrive(&pipeline.staged[worker.consumer][at.stage()]);
+    places_of_warp(pipeline).buffers = at.count + 1;
 }
 
 // Stages 64 columns, of which `value(i)` is the thread's i-th of 32.
 template <class Value>
-OFA_INLINE void stage_chunk(Pipeline& pipeline, int consumer, const ConsumerPlace& place, Position<BUFFERS>& at, Value value) {
-    begin_chunk(pipeline, consumer, at);
-    stage_pairs<CHUNK_COLUMNS / 16>(pipeline, consumer, place, at, 0,
-                                    [&](int i) { return pack(value(2 * i), value(2 * i + 1)); });
-    end_chunk(pipeline, consumer, place, at);
+OFA_INLINE void stage_chunk(Pipeline& pipeline, Value value) {
+    const Worker worker;
+    const Position<BUFFERS> at{places_of_warp(pipeline).buffers};
+    begin_chunk(pipeline, worker, at);
+    stage_pairs<CHUNK_COLUMNS / 16>(pipeline, worker, at, 0, [&](int i) { return pack(value(2 * i), value(2 * i + 1)); });
+    end_chunk(pipeline, worker, at);
 }
 
 // By a storer: a staged chunk, to the place of its columns in an output.
@@ -67,20 +81,17 @@ OFA_INLINE void send_chunk(Pipeline& pipeline, const Slot& slot, int consumer, i
     at.advance();
 }
 
-OFA_INLINE void store_tile(Pipeline& pipeline, int consumer, const ConsumerPlace& place, Position<BUFFERS>& at,
-                           const float (&sums)[128]) {
+OFA_INLINE void store_tile(Pipeline& pipeline, const float (&sums)[128]) {
 #pragma unroll
     for (int chunk = 0; chunk < CHUNKS; ++chunk)
-        stage_chunk(pipeline, consumer, place, at, [&](int i) { return sums[SUMS_PER_CHUNK * chunk + i]; });
+        stage_chunk(pipeline, [&](int i) { return sums[SUMS_PER_CHUNK * chunk + i]; });
 }
 
-OFA_INLINE void store_gelu(Pipeline& pipeline, int consumer, const ConsumerPlace& place, Position<BUFFERS>& at,
-                           const float (&sums)[128]) {
+OFA_INLINE void store_gelu(Pipeline& pipeline, const float (&sums)[128]) {
 #pragma unroll
     for (int chunk = 0; chunk < CHUNKS; ++chunk) {
-        stage_chunk(pipeline, consumer, place, at, [&](int i) { return sums[SUMS_PER_CHUNK * chunk + i]; });
-        stage_chunk(pipeline, consumer, place, at,
-                    [&](int i) { return fast_gelu(sums[SUMS_PER_CHUNK * chunk + i]); });
+        stage_chunk(pipeline, [&](int i) { return sums[SUMS_PER_CHUNK * chunk + i]; });
+        stage_chunk(pipeline, [&](int i) { return fast_gelu(sums[SUMS_PER_CHUNK * chunk + i]); });
     }
 }
 
@@ -99,40 +110,40 @@ OFA_INLINE void load_gelu_inputs(Pipeline& pipeline, const Slot& slot, Position<
     }
 }
 
-// A thread's 16 words of a chunk, as stage_pairs would write them.
-OFA_INLINE void load_chunk(const void* chunk, const ConsumerPlace& place, uint32_t (&words)[SUMS_PER_CHUNK / 2]) {
-    const int row = 16 * place.warp + place.lane % 16, half = place.lane / 16;
-    const uint32_t line = sm90::shared_address(chunk) + row * 128;
+// The next of them: a thread's 16 words of a chunk, as stage_pairs would write them.
+OFA_INLINE void take_gelu_inputs(Pipeline& pipeline, uint32_t (&words)[SUMS_PER_CHUNK / 2]) {
+    const Worker worker;
+    const Position<STAGES> at{places_of_warp(pipeline).stages};
+    wait_for(&pipeline.full[at.stage()], at.parity());
+    const uint32_t chunk = sm90::shared_address(pipeline.a[at.stage()] + worker.consumer * CHUNK_BYTES);
 #pragma unroll
     for (int pair = 0; pair < CHUNK_COLUMNS / 16; ++pair)
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                      : "=r"(words[4 * pair]), "=r"(words[4 * pair + 1]), "=r"(words[4 * pair + 2]), "=r"(words[4 * pair + 3])
-                     : "r"(line + ((2 * pair + half) ^ (row % 8)) * 16)
+                     : "r"(pair_at(chunk, worker, pair))
                      : "memory");
+    __syncwarp();
+    if (worker.lane == 0) sm90::arrive(&pipeline.empty[at.stage()]);
+    places_of_warp(pipeline).stages = at.count + 1;
 }
 
-OFA_INLINE void store_through_gelu(Pipeline& pipeline, const Task& task, int consumer, const ConsumerPlace& place,
-                                   Position<STAGES>& stages, Position<BUFFERS>& at, const float (&sums)[128]) {
+OFA_INLINE void store_through_gelu(Pipeline& pipeline, const float (&sums)[128]) {
 #pragma unroll
     for (int chunk = 0; chunk < CHUNKS; ++chunk) {
         uint32_t inputs[SUMS_PER_CHUNK / 2] = {};
-        if (chunk * CHUNK_COLUMNS < task.tile[3]) {
-            wait_for(&pipeline.full[stages.stage()], stages.parity());
-            load_chunk(pipeline.a[stages.stage()] + consumer * CHUNK_BYTES, place, inputs);
-            __syncwarp();
-            if (place.lane == 0) sm90::arrive(&pipeline.empty[stages.stage()]);
-            stages.advance();
-        }
-        stage_chunk(pipeline, consumer, place, at, [&](int i) {
+        if (chunk * CHUNK_COLUMNS < current_slot(pipeline).task.tile[3]) take_gelu_inputs(pipeline, inputs);
+        stage_chunk(pipeline, [&](int i) {
             const float input = i % 2 == 0 ? low_of(inputs[i / 2]) : high_of(inputs[i / 2]);
             return sums[SUMS_PER_CHUNK * chunk + i] * fast_gelu_derivative(input);
         });
     }
 }
 
-OFA_INLINE void store_statistics(const TaskContext& ctx, const Task& task, const ConsumerPlace& place,
-                                 float (&sums)[128]) {
-    const Operand& o = ctx.launch->operands[task.operands[3]];
+OFA_INLINE void store_statistics(Pipeline& pipeline, float (&sums)[128]) {
+    const Slot& slot = current_slot(pipeline);
+    const Task& task = slot.task;
+    const TilePlace place = place_of_sums(Worker(), task);
+    const Operand& o = slot.ctx.launch->operands[task.operands[3]];
     float* const statistics = reinterpret_cast<float*>(o.base);
     round_in_place(sums);
     hide_right_of(sums, task.tile[3]);

@@ -88,11 +88,11 @@ OFA_INLINE void update_stage(const AdamW& adamw, const StageState& stage, const 
 }
 
 // What a thread holds of a block of 16 x 16 is its 16 bytes of stream order. `first` is the stage's first column in the tile.
-OFA_INLINE void store_streamed(const TaskContext& ctx, const Task& task, const ConsumerPlace& place, int first,
+OFA_INLINE void store_streamed(const TaskContext& ctx, const Task& task, const Worker& worker, int first,
                                const uint32_t (&words)[LINE_COLUMNS / 4]) {
     const Matrix<bf16> to = ctx.operand<bf16>(STREAMED_VERSION);
-    const int row = place.row - place.lane / 4, column = task.tile[2] + first;
-    bf16* const at = to.data + (int64_t(row / 16) * (to.cols / 16) + column / 16) * 256 + place.lane * 8;
+    const int row = task.tile[0] + worker.row(), column = task.tile[2] + first;
+    bf16* const at = to.data + (int64_t(row / 16) * (to.cols / 16) + column / 16) * 256 + worker.lane * 8;
 #pragma unroll
     for (int i = 0; i < LINE_COLUMNS / 16; ++i)
         if (row < task.tile[0] + task.tile[1] && first + 16 * i < task.tile[3])
@@ -107,35 +107,28 @@ OFA_INLINE AdamW adamw_of(Block& block, const Task& task) {
 
 // A stage's part of the next version, in both orders.
 OFA_INLINE void store_version(Pipeline& pipeline, int stage_of_tile, const uint32_t (&words)[LINE_COLUMNS / 4]) {
-    volatile Places& places = places_of_warp(pipeline);
     const Slot& slot = current_slot(pipeline);
-    const Task& task = slot.task;
-    const int thread = fresh_thread(), consumer = consumer_of(thread), first = stage_of_tile * LINE_COLUMNS;
-    const ConsumerPlace place(task, consumer, thread % WARPGROUP / 32, thread % 32);
-    store_streamed(slot.ctx, task, place, first, words);
-    Position<BUFFERS> buffers{places.buffers};
-    if (stage_of_tile % 2 == 0) begin_chunk(pipeline, consumer, buffers);
-    stage_pairs<LINE_COLUMNS / 16>(pipeline, consumer, place, buffers, stage_of_tile % 2 * 2, [&](int i) { return words[i]; });
-    if (stage_of_tile % 2 == 1 || first + LINE_COLUMNS >= task.tile[3]) end_chunk(pipeline, consumer, place, buffers);
-    places.buffers = buffers.count;
+    const int first = stage_of_tile * LINE_COLUMNS;
+    const Worker worker;
+    store_streamed(slot.ctx, slot.task, worker, first, words);
+    const Position<BUFFERS> at{places_of_warp(pipeline).buffers};
+    if (stage_of_tile % 2 == 0) begin_chunk(pipeline, worker, at);
+    stage_pairs<LINE_COLUMNS / 16>(pipeline, worker, at, stage_of_tile % 2 * 2, [&](int i) { return words[i]; });
+    if (stage_of_tile % 2 == 1 || first + LINE_COLUMNS >= slot.task.tile[3]) end_chunk(pipeline, worker, at);
 }
 
 // By a consumer, after its sums.
-OFA_INLINE void update_tile(Pipeline& pipeline, Position<STAGES>& stages, Position<BUFFERS>& buffers,
-                            const float (&sums)[128]) {
-    places_of_warp(pipeline).stages = stages.count;
+OFA_INLINE void update_tile(Pipeline& pipeline, const float (&sums)[128]) {
 #pragma unroll
     for (int i = 0; i < TILE_COLUMNS / LINE_COLUMNS; ++i) {
         if (i * LINE_COLUMNS >= current_slot(pipeline).task.tile[3]) continue;
         uint32_t words[LINE_COLUMNS / 4];
-        change_lines(pipeline, [&](const ConsumerPlace& place, uint32_t stage, int consumer) {
+        change_lines(pipeline, [&](const Worker& worker, uint32_t stage) {
             update_stage(adamw_of(pipeline.block, current_slot(pipeline).task),
-                         StageState(pipeline, stage, consumer, LinePlace(place)), sums + 16 * i, words);
+                         StageState(pipeline, stage, worker.consumer, LinePlace(worker)), sums + 16 * i, words);
         });
         store_version(pipeline, i, words);
     }
-    stages.count = places_of_warp(pipeline).stages;
-    buffers.count = places_of_warp(pipeline).buffers;
 }
 
 }  // namespace ofa
