@@ -46,11 +46,6 @@ OFA_INLINE bool claims_early(const Slot& slot) {
     return slot.kind == SLOT_TOKEN || (slot.kind == SLOT_BODY && claims_early(slot.task.opcode));
 }
 
-// Whether the consumers call something for a slot: a body or a token; what a weight's update needs, before its product.
-OFA_INLINE bool has_call(const Slot& slot) {
-    return slot.kind != SLOT_PRODUCT || slot.task.opcode == OPCODE_MATMUL_DW_ADAMW;
-}
-
 // A lane of every warp but the consumers' first: who is done with a slot says so.
 OFA_INLINE void release_slot(Pipeline& pipeline, const Position<SLOTS>& at) {
     sm90::arrive(&pipeline.slot_empty[at.stage()]);
@@ -250,10 +245,12 @@ OFA_INLINE void finish(Pipeline& pipeline) {
     __syncwarp();
 }
 
+// What is called for a slot: a body or a token; what a weight's update needs, before its product; nothing for others.
 OFA_NOINLINE void run_slot(Pipeline& pipeline, const Slot& slot) {
 #if defined(OFA_ONLY_PRODUCT)
     adamw_of_step(pipeline.block, slot.ctx);
 #else
+    if (slot.kind == SLOT_PRODUCT && slot.task.opcode != OPCODE_MATMUL_DW_ADAMW) return;
     if (slot.kind == SLOT_TOKEN) {
         sm90::run_token(slot.ctx);
         return;
@@ -270,14 +267,14 @@ OFA_INLINE void consume_tasks(Pipeline& pipeline) {
     Block& block = pipeline.block;
     if (block.leader()) pipeline.timer.open();
     for (;;) {
-        const Slot& next = next_slot(pipeline, Position<SLOTS>{places_of_warp(pipeline).slots});
-        if (next.kind == SLOT_LEAVE) {
-            if (block.leader()) pipeline.timer.publish(next.ctx);
+        next_slot(pipeline, Position<SLOTS>{places_of_warp(pipeline).slots});
+        if (current_slot(pipeline).kind == SLOT_LEAVE) {
+            if (block.leader()) pipeline.timer.publish(current_slot(pipeline).ctx);
             return;
         }
         if (block.leader()) begin(pipeline, current_slot(pipeline));
-        // One place that calls: with two of them ptxas spills.
-        if (has_call(current_slot(pipeline))) run_slot(pipeline, current_slot(pipeline));
+        // One place that calls, and for every slot: with two, or under a condition, ptxas spills.
+        run_slot(pipeline, current_slot(pipeline));
         if (sm90::is_attention(current_slot(pipeline).task.opcode))
             finish_attention(pipeline, current_slot(pipeline).task);
         if (current_slot(pipeline).kind == SLOT_PRODUCT)
