@@ -15,6 +15,7 @@ from textual.widgets import Input
 from ofa_tui import abi, locations
 from ofa_tui.engine.protocol import Event, Saved, Snapshot
 from ofa_tui.errors import OfaError
+from ofa_tui.installation import command
 from ofa_tui.record.files import make_folder, write_whole
 from ofa_tui.tui.dialogs import HelpScreen, QuitScreen, RoleScreen
 from ofa_tui.tui.doom_handlers import DoomHandlers
@@ -85,7 +86,7 @@ class Handlers(DoomHandlers):
             app.engine.hold_games(False)
         pause = app.model.state != "paused" and not app.model.games_held
         app.engine.pause(pause)
-        app.say("paused: space goes on" if pause else "going on")
+        app.say(f"paused: {app.key('pause')} goes on" if pause else "going on")
 
     def _move_sm(self, source: int, target: int) -> None:
         """Moves the last SM of `source` (the first, on the way back to training) to `target`."""
@@ -143,7 +144,7 @@ class Handlers(DoomHandlers):
                 app.recorder = app.options.recorder()
                 app.recorder_is_new = True
                 app.saved.append(app.recorder.folder)
-                app.say(f"recording into {app.recorder.folder.name}; r stops")
+                app.say(f"recording into {app.recorder.folder.name}; {app.key('record')} stops")
             except (OfaError, OSError) as error:
                 app.say(f"cannot record: {error}", error=True)
         app.paint("header")
@@ -317,13 +318,14 @@ class Handlers(DoomHandlers):
         if app.engine.info.games and not app.model.replay:
             notes.append(
                 "While you play: WASD and arrows move and turn, f or space fires, Enter uses, 1-7 choose weapons, "
-                "l latches keys (press again to release), Tab shows the map, Esc gives the controls back."
+                f"l latches keys (press again to release), {app.key('automap')} shows the map, "
+                "Esc gives the controls back."
             )
         notes.append(
             "fps link: pictures a second that reach this terminal.\n"
             "1 launch: one program, started once, does all the work."
         )
-        notes.append(f"Other keys: [keys] in {locations.config() / 'keymap.toml'}. A slow link: ssh -C.")
+        notes.append(f"Other keys and settings: {locations.preferences()}, see {command()} keys. A slow link: ssh -C.")
         app.push_screen(HelpScreen([a for a in app.actions if app.available(a)], app.colours, notes))
 
     def do_palette(self) -> None:
