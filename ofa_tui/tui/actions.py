@@ -92,6 +92,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("checkpoint", ("k",), "write a checkpoint after this step", "run", needs=("checkpoints",)),
     Action("blocks", (), "Doom picture in half blocks or in quarter blocks", "view", needs=("doom",)),
     Action("screenshot_svg", (), "screenshot as SVG", "program"),
+    Action("guide", (), "what the five panes show, one by one", "program"),
     Action("palette", (":",), "command palette", "program", palette=False),
     Action("quit_now", ("ctrl+c",), "quit at once", "program", palette=False, playing=True),
 )

@@ -187,6 +187,8 @@ class OfaApp(App[int], inherit_bindings=False):
             self.do.perform("record")
         for note in self.engine.info.notes[:1]:
             self.say(note)
+        if self.options.introduce:
+            self.call_after_refresh(self.do.perform, "guide")
 
     def apply_theme(self) -> None:
         """Gives Textual's own widgets (dialogs, prompt, palette) the theme's colours."""

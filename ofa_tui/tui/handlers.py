@@ -19,10 +19,12 @@ from ofa_tui.installation import command
 from ofa_tui.record.files import make_folder, write_whole
 from ofa_tui.tui.dialogs import HelpScreen, QuitScreen, RoleScreen
 from ofa_tui.tui.doom_handlers import DoomHandlers
-from ofa_tui.tui.layout import SizeClass
+from ofa_tui.tui.guide import GuideScreen
+from ofa_tui.tui.layout import Box, SizeClass
 from ofa_tui.tui.options import short_path
 from ofa_tui.tui.panes import sms
 from ofa_tui.tui.picture import GAMMAS, HALF_BLOCK_COLUMNS
+from ofa_tui.tui.remembered import remember_introduction
 from ofa_tui.tui.screenshot import encode_png, screen_grid
 from ofa_tui.tui.theme import for_depth
 
@@ -326,7 +328,26 @@ class Handlers(DoomHandlers):
             "1 launch: one program, started once, does all the work."
         )
         notes.append(f"Other keys and settings: {locations.preferences()}, see {command()} keys. A slow link: ssh -C.")
-        app.push_screen(HelpScreen([a for a in app.actions if app.available(a)], app.colours, notes))
+        shown = [a for a in app.actions if app.available(a)]
+        app.push_screen(HelpScreen(shown, app.colours, notes), lambda again: self.do_guide() if again else None)
+
+    def do_guide(self) -> None:
+        app, before = self._app, self._app.active
+        app.zoom = None
+
+        def point(pane: str) -> Box | None:
+            app.active = pane
+            app.relayout()
+            return app.boxes(*app.size).get(pane)
+
+        def ended(to_help: object) -> None:
+            point(before)
+            if to_help:
+                self.do_help()
+
+        remember_introduction()
+        shown = [a for a in app.actions if app.available(a)]
+        app.push_screen(GuideScreen(shown, app.colours, point), ended)
 
     def do_palette(self) -> None:
         app = self._app

@@ -52,5 +52,7 @@ class UiOptions:
     """Index into picture.GAMMAS to begin with; None: what suits the colour depth."""
     log_loss: bool = True
     """Whether the loss axis is logarithmic to begin with."""
+    introduce: bool = False
+    """Whether the guide through the panes shows first."""
     keymap: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The person's own keys, by action."""

@@ -17,6 +17,7 @@ from ofa_tui.tui.actions import ACTIONS, Action
 from ofa_tui.tui.colour import Depth
 from ofa_tui.tui.keymap import Keymap, apply_keymap, parse_keymap
 from ofa_tui.tui.options import UiOptions
+from ofa_tui.tui.remembered import introduced
 from ofa_tui.tui.theme import load_themes
 
 CHOICES = {
@@ -46,6 +47,8 @@ class Preferences:
     """Repaint text once a second and the picture four times a second."""
     screenshots: str = ""
     """Folder that screenshots and demos go to; empty: the one the program was started in."""
+    introduction: bool = True
+    """Whether the very first run explains the panes."""
     keys: Keymap = field(default_factory=dict)
     """Keys by action, in place of those of the action table."""
 
@@ -60,6 +63,7 @@ class Preferences:
             quadrants=None if self.blocks == "auto" else self.blocks == "quarter",
             gamma_step=brightness - 1 if brightness else None,
             log_loss=self.loss_axis == "log",
+            introduce=self.introduction and not introduced(),
             keymap=self.keys,
         )
 

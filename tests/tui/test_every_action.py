@@ -22,6 +22,7 @@ from ofa_tui.engine.protocol import Event
 from ofa_tui.tui.actions import ACTIONS, Action
 from ofa_tui.tui.colour import Depth
 from ofa_tui.tui.dialogs import HelpScreen, QuitScreen, RoleScreen
+from ofa_tui.tui.guide import GuideScreen
 from ofa_tui.tui.keymap import Keymap, textual_key
 from ofa_tui.tui.options import UiOptions
 
@@ -95,6 +96,7 @@ EFFECTS: dict[str, Effect] = {
     "choose": Effect(shows(RoleScreen), ("zoom_sms", "down")),
     "back": Effect(lambda run: run.app.zoom is None, ("zoom_loss",)),
     "checkpoint": Effect(lambda run: run.asked),  # type: ignore[attr-defined]
+    "guide": Effect(shows(GuideScreen)),
     "palette": Effect(shows(CommandPalette)),
 }  # fmt: skip
 

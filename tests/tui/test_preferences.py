@@ -28,6 +28,7 @@ from ofa_tui.tui.preferences import (
     parse_preferences,
     read_preferences,
 )
+from ofa_tui.tui.remembered import remember_introduction
 
 NAMES = [action.name for action in ACTIONS]
 
@@ -35,6 +36,7 @@ NAMES = [action.name for action in ACTIONS]
 @pytest.fixture(autouse=True)
 def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("OFA_TUI_CONFIG", str(tmp_path / "config"))
+    monkeypatch.setenv("OFA_TUI_STATE", str(tmp_path / "state"))
     return tmp_path / "config"
 
 
@@ -47,6 +49,8 @@ def written(text: str) -> Path:
 
 def test_without_a_file_all_is_as_usual() -> None:
     assert read_preferences() == Preferences()
+    assert Preferences().options() == UiOptions(introduce=True)
+    remember_introduction()
     assert Preferences().options() == UiOptions()
     assert apply_keymap({}) == ACTIONS
 
@@ -54,7 +58,8 @@ def test_without_a_file_all_is_as_usual() -> None:
 def test_every_setting_reaches_the_ui() -> None:
     written(
         'theme = "ember"\ncolours = "256"\nblocks = "half"\nbrightness = "plain"\nloss_axis = "linear"\n'
-        'reduced_motion = true\nscreenshots = "~/shots"\n[keys]\npause = "z"\nquit = ["q", "f10"]\nscreenshot = []\n'
+        'reduced_motion = true\nscreenshots = "~/shots"\nintroduction = false\n'
+        '[keys]\npause = "z"\nquit = ["q", "f10"]\nscreenshot = []\n'
     )
     preferences = read_preferences()
     assert preferences.options() == UiOptions(
