@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -59,7 +60,7 @@ class Preferences:
             theme=self.theme,
             depth=None if self.colours == "auto" else Depth(self.colours),
             reduced_motion=self.reduced_motion,
-            screenshots=Path(self.screenshots).expanduser() if self.screenshots else Path.cwd(),
+            screenshots=Path(os.path.expanduser(self.screenshots)) if self.screenshots else Path.cwd(),
             quadrants=None if self.blocks == "auto" else self.blocks == "quarter",
             gamma_step=brightness - 1 if brightness else None,
             log_loss=self.loss_axis == "log",
@@ -104,6 +105,8 @@ def _check(name: str, value: object) -> None:
     if type(value) is not SETTINGS[name]:
         kind = {str: "a text in quotes", bool: "true or false"}[SETTINGS[name]]
         raise OfaError(f"{name} is {value!r}, but takes {kind}")
+    if isinstance(value, str) and not value.isprintable():
+        raise OfaError(f"{name} is {value!r}, with characters that cannot be printed; leave them out")
     if name == "theme" and value:
         themes = load_themes()
         if value not in themes:

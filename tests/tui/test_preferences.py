@@ -71,6 +71,11 @@ def test_every_setting_reaches_the_ui() -> None:
     assert actions["pause"] == ("z",) and actions["quit"] == ("q", "f10") and actions["screenshot"] == ()
 
 
+def test_a_home_that_nobody_has_is_a_folder_like_others() -> None:
+    written('screenshots = "~nobody-has-this-name/shots"\n')
+    assert read_preferences().options().screenshots == Path("~nobody-has-this-name/shots")
+
+
 def test_every_choice_means_something_of_its_own() -> None:
     for name, values in CHOICES.items():
         made = [replace(Preferences(), **{name: value}).options() for value in values]
@@ -97,6 +102,7 @@ def test_the_file_to_begin_with_changes_nothing_until_a_line_is_uncommented() ->
         ("theme = 3\n", "theme is 3, but takes a text in quotes"),
         ("reduced_motion = 1\n", "reduced_motion is 1, but takes true or false"),
         ('colours = "8"\n', "colours is '8'; choose auto, truecolor, 256, 16, none"),
+        ('screenshots = "a\\u0000b"\n', "screenshots is 'a\\x00b', with characters that cannot be printed"),
         ("keys = 3\n", "keys is a table"),
         ("[keys]\npuase = 'p'\n", "no action 'puase'"),
         ("[keys]\npause = 3\n", "pause takes a key or a list"),
