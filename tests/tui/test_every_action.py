@@ -100,7 +100,11 @@ EFFECTS: dict[str, Effect] = {
     "palette": Effect(shows(CommandPalette)),
 }  # fmt: skip
 
-FRESH = [f"alt+{c}" for c in ascii_lowercase + digits] + [f"ctrl+{c}" for c in "abdefgklnopqrstuvwxyz"]
+FRESH = [
+    *(f"alt+{c}" for c in ascii_lowercase + digits),
+    *(f"ctrl+{c}" for c in "abdefgklnopqrstuvwxyz"),
+    *(f"f{n}" for n in range(1, 13)),
+]
 OWN: Keymap = {action.name: (key,) for action, key in zip(ACTIONS, FRESH, strict=False)}
 
 
