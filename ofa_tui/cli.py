@@ -33,6 +33,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "eval": ("ofa_tui.commands.evaluate", "measure a checkpoint on held-out text"),
     "prepare": ("ofa_tui.data.prepare", "tokenise a corpus ahead of time"),
     "doctor": ("ofa_tui.commands.doctor", "say what a run on the GPU needs and whether it is here"),
+    "keys": ("ofa_tui.commands.keys", "print the UI's keys, or a settings file to begin with"),
     "program": ("ofa_tui.commands.program", "print or simulate the task programs a preset compiles to"),
 }
 """name → (module with add_arguments(parser) and run(args) -> int, help)."""

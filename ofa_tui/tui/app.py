@@ -17,17 +17,17 @@ from textual.screen import Screen
 from textual.theme import Theme as TextualTheme
 from textual.widgets import Input
 
-from ofa_tui import locations
 from ofa_tui.doom.players import BEHAVIOURS
 from ofa_tui.engine.protocol import Engine, Event
 from ofa_tui.errors import AbortedError, OfaError
 from ofa_tui.tui import handlers, manual
-from ofa_tui.tui.actions import Action, apply_keymap, read_keymap, textual_key
+from ofa_tui.tui.actions import Action
 from ofa_tui.tui.board import Board
 from ofa_tui.tui.colour import Depth, detect_depth, to_hex
 from ofa_tui.tui.flow import RATE_WINDOW_S, FrameFlow
 from ofa_tui.tui.games import Games
 from ofa_tui.tui.grid import Grid
+from ofa_tui.tui.keymap import apply_keymap, textual_key
 from ofa_tui.tui.layout import (
     HORIZONTAL_BREAKPOINTS,
     PANES,
@@ -78,7 +78,7 @@ class OfaApp(App[int], inherit_bindings=False):
         if name not in self.themes:
             raise OfaError(f"unknown theme {name!r}; choose one of {', '.join(self.themes)}")
         self.colours: Theme = for_depth(self.themes[name], self.depth)
-        self.actions = apply_keymap(read_keymap(locations.config() / "keymap.toml"))
+        self.actions = apply_keymap(self.options.keymap)
         self.behaviours = BEHAVIOURS
         super().__init__()
         self.do = handlers.Handlers(self)
@@ -86,9 +86,10 @@ class OfaApp(App[int], inherit_bindings=False):
         self.holds = manual.KeyHolds()
         self.zoom: str | None = None
         self.active = "doom" if engine.info.games else "loss"
-        self.plot = PlotView()
+        self.plot = PlotView(log=self.options.log_loss)
         # The 256-colour cube has no dark browns: brighter frames keep their hues.
-        self.gamma_step = 1 if self.depth is Depth.TRUECOLOR else 2
+        suits_depth = 1 if self.depth is Depth.TRUECOLOR else 2
+        self.gamma_step = suits_depth if self.options.gamma_step is None else self.options.gamma_step
         self.quadrants = self.options.quadrants
         self.selected_sm: int | None = None
         self.playing = False
@@ -148,6 +149,11 @@ class OfaApp(App[int], inherit_bindings=False):
         }
         return next((need for need in action.needs if not offered[need]), "")
 
+    def key(self, name: str) -> str:
+        """The key of an action as messages name it."""
+        keys = next(action.keys for action in self.actions if action.name == name)
+        return status.show_key(keys[0]) if keys else f"{name} in the command palette"
+
     def available(self, action: Action) -> bool:
         """Whether the action can do anything in this run."""
         return not self.missing(action)
@@ -181,6 +187,8 @@ class OfaApp(App[int], inherit_bindings=False):
             self.do.perform("record")
         for note in self.engine.info.notes[:1]:
             self.say(note)
+        if self.options.introduce:
+            self.call_after_refresh(self.do.perform, "guide")
 
     def apply_theme(self) -> None:
         """Gives Textual's own widgets (dialogs, prompt, palette) the theme's colours."""
@@ -378,7 +386,7 @@ class OfaApp(App[int], inherit_bindings=False):
             return [self._message]
         if self.model.state == "aborted":
             colours = self.colours
-            return [("q", colours.key), (" quits  ", colours.muted), (str(self.failure), colours.error)]
+            return [(self.key("quit"), colours.key), (" quits  ", colours.muted), (str(self.failure), colours.error)]
         return []
 
     def _paint_footer(self, grid: Grid) -> None:
