@@ -86,7 +86,7 @@ def what_ran(run: RecordedRun) -> Html:
         ("seed", info.seed),
         ("games of Doom", f"{info.games}, {info.wad}" if info.games else f"none; {info.doom_missing}"),
         ("started", run.run.get("started", "")),
-        ("took", duration(run.seconds)),
+        ("took", duration(run.seconds) if math.isfinite(run.seconds) else "unknown"),
         ("the record ends", run.ending),
         *(("note", note) for note in info.notes),
     ]
