@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -116,6 +116,7 @@ def test_the_svg_has_the_same_cells_and_refers_to_nothing(record: Path, screen: 
         assert not any("href" in name or ":" in value or "url" in value for name, value in element.items())
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.text("a<&>\"' é日█▄╭⣿", max_size=9), st.booleans(), st.integers(0, 2)), max_size=4))
 def test_any_cells_as_svg(words: list[tuple[str, bool, int]]) -> None:
     grid = Grid(14, 2, 0x808080, 0x101010)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_engine import record_fake
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ofa_tui.record.reader import RecordedRun
@@ -35,6 +35,7 @@ class _Reader(HTMLParser):
         self.text += data
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(codec="utf-8")) | st.text("<>&'\"/!-= ab\x00\x1b\x85"))
 def test_text_stays_text(value: str) -> None:
     read = _Reader(element("pre", value, title=value))
@@ -142,6 +143,7 @@ def test_damaged_samples_are_left_out(tmp_path: Path, sample: dict[str, object])
     assert "i" not in read.tags and "loss.png" in [path.name for path in written]
 
 
+@settings(deadline=None)
 @given(st.integers(0, 50), st.integers(2, 12))
 def test_evenly_keeps_both_ends_and_the_order(count: int, most: int) -> None:
     chosen = evenly(range(count), most)
