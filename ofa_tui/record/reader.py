@@ -15,6 +15,7 @@ import numpy as np
 from ofa_tui import abi
 from ofa_tui.engine.protocol import AppliedEvent, RunInfo, ServedToken, StepLoss, SweepLoss
 from ofa_tui.errors import OfaError
+from ofa_tui.program.ops import OPCODES
 from ofa_tui.record.events import from_line
 from ofa_tui.record.frame_log import FrameFile, TimedFrame
 from ofa_tui.record.lines import GrowingLines
@@ -23,6 +24,7 @@ from ofa_tui.record.writer import ROLES, SWEEP
 
 KILLED = "killed"
 """Exit reason of a run whose record has no summary: it was killed, or it still goes on."""
+RATES = ("tokens_per_s", "step_ms", "served_per_s", "frames_per_s")
 
 
 class RecordedRun:
@@ -88,7 +90,7 @@ class RecordedRun:
 
     @property
     def samples(self) -> list[dict[str, Any]]:
-        """progress.jsonl: each has finite `seconds` at least."""
+        """progress.jsonl; what a line lacks is 0 or empty."""
         return self._samples.entries
 
     @property
@@ -116,7 +118,8 @@ class RecordedRun:
         """One sentence on what is known to be damaged; empty where nothing is."""
         lines = (self._samples, self._losses, self._sweeps, self._served, self._events)
         parts = [] if self.run else ["run.json"]
-        parts += [f"{part.damaged} line{'s' * (part.damaged > 1)} of {part.path.name}" for part in lines if part.damaged]
+        parts += [f"{part.damaged} lines of {part.path.name}" for part in lines if part.damaged > 1]
+        parts += [f"a line of {part.path.name}" for part in lines if part.damaged == 1]
         parts += [f"the last line of {part.path.name}" for part in lines if part.torn]
         parts += [self.frame_file.damage] if self.frame_file.damage else []
         parts += [f"the end of {self.frame_file.path.name}"] if self.frame_file.torn and not parts else []
@@ -185,7 +188,7 @@ def _run_info(known: dict[str, Any]) -> RunInfo:
     for field in fields(RunInfo):
         kind = kinds.get(str(field.type), list)
         value = known.get(field.name)
-        fits = isinstance(value, kind) and (kind is not int or 0 <= value < 2**63)
+        fits = 0 <= value < 2**63 if isinstance(value, int) and kind is int else isinstance(value, kind)
         values[field.name] = value if fits else kind()
     values["notes"] = tuple(map(str, values["notes"]))
     return RunInfo(**values | {
@@ -222,7 +225,17 @@ def _applied(line: str) -> AppliedEvent:
 
 def _sample(line: str) -> dict[str, Any]:
     sample: dict[str, Any] = json.loads(line)
-    return sample | {"seconds": _finite(float(sample["seconds"]))}
+    return sample | {
+        "seconds": _finite(float(sample["seconds"])),
+        **{name: _finite(float(sample.get(name, 0))) for name in RATES},
+        **{name: int(sample.get(name, 0)) for name in ("step", "version", "served")},
+        "busy": [_finite(float(share)) for share in sample.get("busy", [])],
+        "roles": [name if name in abi.ROLES else "idle" for name in sample.get("roles", [])],
+        "op_seconds": {
+            name: _finite(float(spent)) for name, spent in sample.get("op_seconds", {}).items() if name in OPCODES
+        },
+        "device": {name: _finite(float(value)) for name, value in sample.get("device", {}).items()},
+    }
 
 
 @dataclass(frozen=True)
