@@ -40,16 +40,16 @@ class ReplayEngine:
         """Raises OfaError where the folder holds no run, or the speed is not above 0."""
         if not 0 < speed <= 1000:
             raise OfaError(f"--speed {speed:g} cannot be; choose a number above 0, at most 1000")
-        run = RecordedRun(folder)
+        self._run = run = RecordedRun(folder)
+        self.follow = follow
         self.timeline = Timeline(run)
         note = f"following {folder}" if follow else f"replay of {folder}"
-        self.damage = run.damage if not follow or run.ended else ""
-        notes = (f"{note}; {self.damage}" if self.damage else note,)
+        self._damage = ""
+        damage = self.new_damage() if not follow or run.ended else ""
+        notes = (f"{note}; {damage}" if damage else note,)
         self.info = dataclasses.replace(run.info, backend="replay", notes=notes)
         self.speed = speed
-        self.follow = follow
         self.paused = False
-        self._run = run
         self._clock = clock
         self._read_at: float | None = None  # the clock when _at was true; None before the start and in a pause
         self._stopped = False
@@ -89,6 +89,11 @@ class ReplayEngine:
     def at_end(self) -> bool:
         """Whether all is shown; of a run that goes on, all that is there so far."""
         return self._at >= self.end
+
+    def new_damage(self) -> str:
+        """A sentence on what is damaged, where more has been found since the last call; else empty."""
+        before, self._damage = self._damage, "" if self.growing else self._run.damage
+        return self._damage if self._damage != before else ""
 
     # --- moving in time -------------------------------------------------------------------------------------
 
@@ -136,8 +141,6 @@ class ReplayEngine:
         if self._read_at is not None:
             self._at = min(self.end, self._at + (clock - self._read_at) * self.speed)
             self._read_at = clock
-        if not self.growing:
-            self.damage = self._run.damage
 
     # --- what is shown --------------------------------------------------------------------------------------
 
