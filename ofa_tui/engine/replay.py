@@ -161,11 +161,11 @@ class ReplayEngine:
         return [*steps, self._show(now, all_frames=not steps)]
 
     def _grid(self, now: float) -> list[float]:
-        """Multiples of GRID_S after what was shown last and before `now`; after a jump also the beginning, unless both
-        are far away."""
+        """Multiples of GRID_S after what was shown last and before `now`; after a jump also the one before the
+        beginning, unless that is far away."""
         since = max(self.begin, now - REBUILT_S) if self._shown is None else self._shown.seconds
-        steps = [k * GRID_S for k in range(math.floor(since / GRID_S) + 1, math.ceil(now / GRID_S))]
-        return [self.begin, *steps] if self._shown is None and since == self.begin else steps
+        first = math.floor(since / GRID_S) + (since > self.begin or self._shown is not None)
+        return [k * GRID_S for k in range(first, math.ceil(now / GRID_S))]
 
     def _show(self, seconds: float, *, all_frames: bool = True, picture: bool = True) -> Snapshot:
         over = not self.growing and seconds >= self.end
