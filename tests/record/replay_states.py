@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import numpy as np
 from hypothesis import strategies as st
 
 from ofa_tui.engine.replay import ReplayEngine
