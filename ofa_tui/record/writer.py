@@ -37,6 +37,8 @@ from ofa_tui.record.summary import Tally, summarise
 FORMAT = 1
 SAMPLE_EVERY_S = 1.0
 LOSS_HEADER = "step,loss,lr,seconds"
+ROLES, SWEEP = "roles", "held-out loss"
+"""How a line of kernel.log begins, after its time, that tells of new roles and of a sweep."""
 FILES = (
     "run.json", "loss.csv", "progress.jsonl", "sweeps.jsonl", "served.jsonl", "events.jsonl", "frames.zst",
     "checkpoints.jsonl", "kernel.log", "summary.json",
@@ -188,7 +190,9 @@ class RunWriter:
         if not np.array_equal(snapshot.roles, self._roles):
             self._roles = snapshot.roles.copy()
             names = " ".join(f"{sm}:{abi.ROLES[role]}" for sm, role in enumerate(snapshot.roles))
-            self.log(f"{snapshot.seconds:.3f} s: roles {names}")
+            self.log(f"{snapshot.seconds:.3f} s: {ROLES} {names}")
+        for sweep in snapshot.sweeps:
+            self.log(f"{snapshot.seconds:.3f} s: {SWEEP} {sweep.loss:.4f} after step {sweep.step}")
 
     def _write_sample(self, snapshot: Snapshot) -> None:
         before = self._sample
@@ -213,12 +217,13 @@ class RunWriter:
             entry["op_seconds"] = op_seconds(earlier, snapshot.sms)
         if snapshot.device:
             entry["device"] = {name: round(value, 3) for name, value in snapshot.device.items()}
+        # A block of frames is closed at least this often, so that slow or paused runs are on disk as well; before the
+        # sample, so that whoever follows the record finds all that is older than its newest sample.
+        self._write_others(snapshot.seconds)
+        self._frames.write(self._encoder.flush())
         self._progress.write_objects([entry])
         sms = snapshot.sms.copy() if snapshot.sms is not None else None
         self._sample = dataclasses.replace(snapshot, sms=sms, losses=[], served=[], frames=[], others=[], commands=())
-        self._write_others(snapshot.seconds)
-        # A block of frames is closed at least this often, so that slow or paused runs are on disk as well.
-        self._frames.write(self._encoder.flush())
 
 
 def _loss_line(entry: StepLoss) -> str:
