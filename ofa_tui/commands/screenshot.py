@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from ofa_tui import settings
@@ -23,9 +23,7 @@ from ofa_tui.tui.theme import check_theme
 FORMATS = (".png", ".svg", ".txt")
 MOST_COLUMNS, MOST_ROWS = 500, 200
 LIVE_STEP = 100
-REPLAY_POLL_S, LIVE_POLL_S = 0.5, 1 / 35
-SHORTEST_S = 1e-6
-"""Record files give times to the microsecond."""
+LIVE_POLL_S = 1 / 35
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +71,7 @@ def _encode(grid: Grid, suffix: str) -> bytes:
     return encode_svg(grid) if suffix == ".svg" else encode_png(grid)
 
 
-def _screen(args: argparse.Namespace, size: tuple[int, int], engine: Engine, snapshots: Iterator[Snapshot]) -> Grid:
+def _screen(args: argparse.Namespace, size: tuple[int, int], engine: Engine, snapshots: Iterable[Snapshot]) -> Grid:
     from ofa_tui.tui.headless import screen_of
 
     return screen_of(engine, snapshots, size, theme=args.theme, pane=args.pane)
@@ -84,23 +82,14 @@ def _screen(args: argparse.Namespace, size: tuple[int, int], engine: Engine, sna
 
 def _recorded_screen(args: argparse.Namespace, size: tuple[int, int]) -> Grid:
     _check_no_run_options(args)
-    moment = _moment(RecordedRun(args.folder), args.at)
-    now = 0.0
-    engine = ReplayEngine(args.folder, clock=lambda: now)
+    engine = ReplayEngine(args.folder, clock=lambda: 0.0)
     engine.start()
-
-    def snapshots() -> Iterator[Snapshot]:
-        nonlocal now
-        with Progress("reading the record", moment) as progress:
-            snapshot = engine.poll()
-            yield snapshot
-            while snapshot.seconds < moment and snapshot.state == "running":
-                now += min(REPLAY_POLL_S, moment - snapshot.seconds) + SHORTEST_S
-                snapshot = engine.poll()
-                progress.update(snapshot.seconds, f"step {snapshot.steps_done:,}")
-                yield snapshot
-
-    return _screen(args, size, engine, snapshots())
+    losses = RecordedRun(args.folder).losses
+    if args.at is not None or losses:
+        engine.seek_step(losses[-1].step + 1 if args.at is None else args.at)
+    else:
+        engine.seek(engine.end)
+    return _screen(args, size, engine, engine.passage())
 
 
 def _check_no_run_options(args: argparse.Namespace) -> None:
@@ -110,19 +99,6 @@ def _check_no_run_options(args: argparse.Namespace) -> None:
     if given:
         raise OfaError(f"--{given[0].replace('_', '-')} is for a new run, and {args.folder} is a recorded one; "
                        "leave it out, or give --live in place of the folder")
-
-
-def _moment(run: RecordedRun, at: int | None) -> float:
-    """Seconds of the run at which `at` steps were done, else its last one. Raises OfaError for a step not recorded."""
-    if not run.losses:
-        if at:
-            raise OfaError(f"{run.folder} has no steps; leave --at out for its end")
-        return run.seconds if at is None else 0.0
-    first, last = run.losses[0].step, run.losses[-1].step + 1
-    at = last if at is None else at
-    if not first <= at <= last:
-        raise OfaError(f"--at {at} is not recorded in {run.folder}; choose {first} to {last}")
-    return next((entry.seconds for entry in run.losses if entry.step + 1 >= at), 0.0) if at > first else 0.0
 
 
 # --- of a new run ---------------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from ofa_tui.cli import main
-from ofa_tui.commands.screenshot import REPLAY_POLL_S
 from ofa_tui.engine.replay import ReplayEngine
 from ofa_tui.record.reader import RecordedRun
 from ofa_tui.tui.app import OfaApp
@@ -31,7 +30,7 @@ OUTLINE = re.compile(r"M(\d+) (\d+)h(\d+)v(\d+)h-(\d+)z")
 
 
 async def _replayed_in_the_app(folder: Path) -> Grid:
-    """The app as `ofa-tui replay` runs it, polled every half second of the run until step AT was done."""
+    """The app as `ofa-tui replay` runs it, ticking until step AT was done."""
     (moment,) = [entry.seconds for entry in RecordedRun(folder).losses if entry.step == AT - 1]
     now = [0.0]
     engine = ReplayEngine(folder, clock=lambda: now[0])
@@ -40,14 +39,14 @@ async def _replayed_in_the_app(folder: Path) -> Grid:
     app.link_counts_from = math.inf
     async with app.run_test(size=(COLUMNS, ROWS)) as pilot:
         app._tick()
-        while (left := moment - app.model.snapshot.seconds) > 0:
-            now[0] += min(left, REPLAY_POLL_S) + 1e-6
+        while (left := moment - engine.seconds) > 0:
+            now[0] += min(left + 1e-9, 0.21)
             app._tick()
         app.clear_message()
         await pilot.pause()
         app.repaint_all()
         await pilot.pause()
-        assert app.model.snapshot.steps_done == AT
+        assert app.model.snapshot is not None and app.model.snapshot.steps_done == AT
         return screen_grid(app)
 
 
@@ -143,7 +142,7 @@ def test_a_new_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--at", "41"], ["--at 41", "0 to 40"]),
+        (["--at", "41"], ["step 41", "0 to 40"]),
         (["--size", "0x10"], ["--size '0x10'", "160x48"]),
         (["-o", "screen.jpg"], ["screen.jpg", ".png, .svg, .txt"]),
         (["-o", "nowhere/screen.png"], ["nowhere/screen.png", "folder that exists"]),
