@@ -119,7 +119,8 @@ def _write_mp4(path: Path, first: Frame, rest: Iterator[Frame]) -> str:
     ffmpeg = shutil.which("ffmpeg")
     if ffmpeg is None:
         raise OfaError("an MP4 needs ffmpeg, which is not on the PATH; install it, or write a GIF with -o FILE.gif")
-    scratch = path.with_name(f".{path.name}.new.mp4")
+    # Absolute: ffmpeg takes a name that begins like an option or a protocol for one.
+    scratch = path.absolute().with_name(f".{path.name}.new.mp4")
     count = 0
     with tempfile.TemporaryFile() as said, _removed(scratch):
         encoder = subprocess.Popen(

@@ -50,14 +50,15 @@ def joined(parts: Iterable[object]) -> Html:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Html:
-    """Numbers, as texts that begin with a digit or a sign, are set to the right but in the first column."""
-    body = [element("tr", *(_cell(value, index) for index, value in enumerate(row))) for row in rows]
+    """Under a head numbers are set to the right, but in the first column."""
+    body = [element("tr", *(_cell(value, bool(head) and index > 0) for index, value in enumerate(row)))
+            for row in rows]
     top = element("thead", element("tr", *(element("th", name) for name in head))) if head else Html("")
     return element("div", element("table", top, element("tbody", *body)), class_="wide")
 
 
-def _cell(value: object, column: int) -> Html:
-    if column and re.fullmatch(r"[+-]?[0-9][0-9,.]*( ?%)?", str(value)):
+def _cell(value: object, numeric: bool) -> Html:
+    if numeric and re.fullmatch(r"[+-]?[0-9][0-9,.]*( ?%)?", str(value)):
         return element("td", value, class_="number")
     return element("td", value)
 
