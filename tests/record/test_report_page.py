@@ -95,6 +95,7 @@ def test_the_loss_plot_reads_as_the_recorded_losses(tmp_path: Path) -> None:
     true = np.interp(steps, [entry.step for entry in run.losses], [entry.loss for entry in run.losses])
     assert np.abs(losses / true - 1).max() < 0.1, "smoothed"
     assert len(curve) == len(run.losses)
+    assert curve[0][0] < curve[-1][0] and curve[0][1] < curve[-1][1], "steps to the right, a lower loss lower down"
 
 
 def test_everything_is_drawn_inside_the_picture(tmp_path: Path) -> None:
