@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,9 @@ from ofa_tui.errors import OfaError
 from ofa_tui.program.ops import OPCODES
 from ofa_tui.record.events import from_line
 from ofa_tui.record.frame_log import FrameFile, TimedFrame
+from ofa_tui.record.kernel_log import parse_change
 from ofa_tui.record.lines import GrowingLines
 from ofa_tui.record.summary import Tally, summarise
-from ofa_tui.record.writer import ROLES, SWEEP
 
 KILLED = "killed"
 """Exit reason of a run whose record has no summary: it was killed, or it still goes on."""
@@ -43,7 +43,7 @@ class RecordedRun:
         self._served = GrowingLines(folder / "served.jsonl", _served)
         self._events = GrowingLines(folder / "events.jsonl", _applied)
         self._samples = GrowingLines(folder / "progress.jsonl", _sample)
-        self._log = GrowingLines(folder / "kernel.log", _timed)
+        self._log = GrowingLines(folder / "kernel.log", parse_change)
         self.frame_file = FrameFile(folder / "frames.zst")
         self._written_summary: dict[str, Any] = {}
         self.refresh()
@@ -78,7 +78,7 @@ class RecordedRun:
     @property
     def sweep_seconds(self) -> list[float]:
         """When each of `sweeps` came; empty for records that do not tell."""
-        return [line.seconds for line in self._log.entries if line.text.startswith(SWEEP)]
+        return [change.seconds for change in self._log.entries if not change.roles]
 
     @property
     def served(self) -> list[ServedToken]:
@@ -94,10 +94,9 @@ class RecordedRun:
         return self._samples.entries
 
     @property
-    def role_changes(self) -> list[tuple[float, list[int]]]:
+    def role_changes(self) -> list[tuple[float, tuple[int, ...]]]:
         """(seconds, role of each SM) from then on."""
-        changes = [(line.seconds, _roles(line.text)) for line in self._log.entries if line.text.startswith(ROLES)]
-        return [(seconds, roles) for seconds, roles in changes if roles]
+        return [(change.seconds, change.roles) for change in self._log.entries if change.roles]
 
     def frames(self) -> Iterator[TimedFrame]:
         """The frames of all games, in order, read from disk as they are asked for."""
@@ -236,22 +235,3 @@ def _sample(line: str) -> dict[str, Any]:
         },
         "device": {name: _finite(float(value)) for name, value in sample.get("device", {}).items()},
     }
-
-
-@dataclass(frozen=True)
-class TimedLine:
-    """A line of kernel.log."""
-
-    seconds: float
-    text: str
-
-
-def _timed(line: str) -> TimedLine | None:
-    time, found, text = line.partition(" s: ")
-    return TimedLine(_finite(float(time)), text) if found and text.startswith((ROLES, SWEEP)) else None
-
-
-def _roles(text: str) -> list[int]:
-    """The role of each SM; empty for a line that is damaged."""
-    names = [part.partition(":")[2] for part in text.split()[1:]]
-    return [abi.ROLES.index(name) for name in names] if all(name in abi.ROLES for name in names) else []

@@ -27,7 +27,9 @@ class SmHistory:
         self._n_sms = n_sms
         self._begin = begin
         self._times: list[float] = []
-        self._kept: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        # Sums up to the sample before each of these, always added in the same order.
+        self._kept = {0: (np.zeros((n_sms, len(OPS))), np.zeros(n_sms))}
+        self._newest = (0, self._kept[0])
 
     def at(self, seconds: float, roles: np.ndarray, resting: bool) -> np.ndarray:
         """abi.SM_STATUS [n_sms]: the same for the same time, whatever was asked before. `resting`: none works now."""
@@ -55,14 +57,17 @@ class SmHistory:
 
     def _until(self, index: int) -> tuple[np.ndarray, np.ndarray]:
         """Nanoseconds in each task type, f8 [n_sms, ops], and waiting, f8 [n_sms], up to the sample before `index`."""
-        first = max((kept for kept in self._kept if kept <= index), default=0)
-        op_ns, wait_ns = self._kept.get(first, (np.zeros((self._n_sms, len(OPS))), np.zeros(self._n_sms)))
+        first, sums = max(self._kept.items(), key=lambda kept: kept[0] if kept[0] <= index else -1)
+        if first <= self._newest[0] <= index:
+            first, sums = self._newest
+        op_ns, wait_ns = sums
         for k in range(first, index):
             work, busy = self._rates(self._samples[k])
             elapsed_ns = max(0.0, self._times[k] - self._start_of(k)) * 1e9
             op_ns, wait_ns = op_ns + elapsed_ns * work, wait_ns + elapsed_ns * (1 - busy)
             if (k + 1) % KEEP_EVERY == 0:
                 self._kept[k + 1] = (op_ns, wait_ns)
+        self._newest = (index, (op_ns, wait_ns))
         return op_ns, wait_ns
 
     def _rates(self, sample: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:

@@ -79,8 +79,6 @@ class Timeline:
         changes = self.run.role_changes
         self._role_times, self._role_rows = [seconds for seconds, _ in changes], [row for _, row in changes]
         self._sweep_times = self.run.sweep_seconds
-        if len(self._sweep_times) < len(self.run.sweeps):
-            self._sweep_times = []
 
     def _first_seconds(self) -> float:
         """A recording may begin long after the launch."""
@@ -121,10 +119,13 @@ class Timeline:
         return int(getattr(entries[0], name)) if entries else otherwise
 
     def _sweep_count(self, until: float, steps: int) -> int:
+        sweeps = self.run.sweeps
+        if until == math.inf:
+            return len(sweeps)
         if self._sweep_times:
-            return min(len(self.run.sweeps), bisect_right(self._sweep_times, until))
+            return min(len(sweeps), bisect_right(self._sweep_times, until))
         # Older records do not tell when: a sweep comes with its step.
-        return len(self.run.sweeps) if until == math.inf else sum(sweep.step <= steps for sweep in self.run.sweeps)
+        return sum(sweep.step <= steps for sweep in sweeps)
 
     def _applied_count(self, until: float, steps: int, tokens: int) -> int:
         """Events are in the order they came in; each comes when its clock has reached it."""
@@ -213,9 +214,9 @@ class Timeline:
         """u4 [n_sms]: as kernel.log tells to the millisecond, else the sample."""
         roles = np.zeros(self.run.info.n_sms, np.uint32)
         index = bisect_right(self._role_times, seconds) - 1
-        told = self._role_rows[max(index, 0)] if self._role_rows else [
+        told = self._role_rows[max(index, 0)] if self._role_rows else tuple(
             abi.ROLES.index(name) for name in sample.get("roles", [])
-        ]
+        )
         told = told[: len(roles)]
         roles[: len(told)] = told
         return roles

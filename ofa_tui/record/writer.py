@@ -30,6 +30,7 @@ from ofa_tui.record.demo_log import DemoRecorder
 from ofa_tui.record.events import to_line
 from ofa_tui.record.files import AppendFile, write_json, write_whole
 from ofa_tui.record.frame_log import FrameEncoder
+from ofa_tui.record.kernel_log import roles_line, sweep_line
 from ofa_tui.record.machine import describe_machine
 from ofa_tui.record.png import encode_png
 from ofa_tui.record.summary import Tally, summarise
@@ -37,8 +38,6 @@ from ofa_tui.record.summary import Tally, summarise
 FORMAT = 1
 SAMPLE_EVERY_S = 1.0
 LOSS_HEADER = "step,loss,lr,seconds"
-ROLES, SWEEP = "roles", "held-out loss"
-"""How a line of kernel.log begins, after its time, that tells of new roles and of a sweep."""
 FILES = (
     "run.json", "loss.csv", "progress.jsonl", "sweeps.jsonl", "served.jsonl", "events.jsonl", "frames.zst",
     "checkpoints.jsonl", "kernel.log", "summary.json",
@@ -189,10 +188,9 @@ class RunWriter:
             self.log(f"{snapshot.seconds:.3f} s: {snapshot.state}{' ' + snapshot.message if snapshot.message else ''}")
         if not np.array_equal(snapshot.roles, self._roles):
             self._roles = snapshot.roles.copy()
-            names = " ".join(f"{sm}:{abi.ROLES[role]}" for sm, role in enumerate(snapshot.roles))
-            self.log(f"{snapshot.seconds:.3f} s: {ROLES} {names}")
+            self.log(roles_line(snapshot.seconds, snapshot.roles))
         for sweep in snapshot.sweeps:
-            self.log(f"{snapshot.seconds:.3f} s: {SWEEP} {sweep.loss:.4f} after step {sweep.step}")
+            self.log(sweep_line(snapshot.seconds, sweep))
 
     def _write_sample(self, snapshot: Snapshot) -> None:
         before = self._sample

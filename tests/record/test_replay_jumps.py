@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import subprocess
+import sys
 
+import numpy as np
 import pytest
-from fake_engine import FakeEngine, FrozenClock
+from fake_engine import FakeEngine, FrozenClock, frame_of, record_fake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from replay_states import JUMPS, absorb, jumped, shown, straight
@@ -13,6 +17,7 @@ from replay_states import JUMPS, absorb, jumped, shown, straight
 from ofa_tui.engine.protocol import Event
 from ofa_tui.engine.replay import SPEEDS, ReplayEngine
 from ofa_tui.errors import OfaError
+from ofa_tui.record.frame_log import FrameEncoder
 from ofa_tui.record.writer import RunWriter
 from ofa_tui.tui.model import RunModel
 
@@ -88,3 +93,47 @@ def test_it_goes_no_further_than_the_record(folder):
     model = RunModel(engine.info)
     absorb(model, engine)
     assert engine.seconds == engine.begin and model.losses.count == 0 and model.state == "paused"
+
+
+def test_a_record_whose_palettes_were_written_once_shows_them_all_the_same(tmp_path, monkeypatch):
+    """As records were until blocks stood alone."""
+    flush = FrameEncoder.flush
+
+    def flush_once(encoder: FrameEncoder) -> bytes:
+        palettes = encoder._palettes
+        block = flush(encoder)
+        encoder._palettes = palettes
+        return block
+
+    monkeypatch.setattr(FrameEncoder, "flush", flush_once)
+    record_fake(tmp_path / "run")
+    engine = ReplayEngine(tmp_path / "run", clock=FrozenClock())
+    for seconds in (3.5, 0.5, 2.0):
+        engine.seek(seconds)
+        (frame,) = engine.poll().frames
+        assert np.array_equal(frame.palette, frame_of(frame.number).palette)
+        assert np.array_equal(frame.pixels, frame_of(frame.number).pixels)
+
+
+def test_a_replay_needs_no_compiler_and_no_wad(folder, tmp_path):
+    """A process that finds no program and has an empty cache: it shows the run, and builds nothing."""
+    code = f"""
+import asyncio
+from pathlib import Path
+from ofa_tui.engine.replay import ReplayEngine
+from ofa_tui.tui.app import OfaApp
+
+async def show():
+    app = OfaApp(ReplayEngine(Path({str(folder)!r})))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("end")
+        await pilot.pause()
+        print(app.model.state, app.model.snapshot.steps_done, app.model.frame is not None)
+
+asyncio.run(show())
+"""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("DOOMWAD", "CUDA"))}
+    environment |= {"PATH": str(tmp_path), "CXX": "", "OFA_TUI_CACHE": str(tmp_path / "cache"), "HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["finished", str(SECONDS * 10), "True"], done.stderr
+    assert not (tmp_path / "cache").exists()

@@ -31,7 +31,7 @@ def standing(engine: ReplayEngine) -> str:
 
 
 def paint_replay(grid: Grid, engine: ReplayEngine, colours: Callable[[], Theme]) -> None:
-    """One line: state, speed, time, a bar, the time of the end."""
+    """One line: state, speed, time, a bar, the time of the end; the last ones give way."""
     theme = colours()
     grid.fill(0, 0, grid.width, 1, theme.panel)
     sign = "‖" if engine.paused else "■" if engine.at_end and not engine.growing else "►"
@@ -45,4 +45,5 @@ def paint_replay(grid: Grid, engine: ReplayEngine, colours: Callable[[], Theme])
         share = (engine.seconds - engine.begin) / length if length > 0 else 1.0
         bar(grid, x + 2, 0, room, share, theme.train, theme.idle)
         grid.fill(x + 2 + room, 0, grid.width, 1, theme.panel)
-    grid.text(grid.width - len(end) - 1, 0, end, theme.muted)
+    if room >= 0:
+        grid.text(grid.width - len(end) - 1, 0, end, theme.muted)
