@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-GROUPS = ("run", "Doom", "panes", "view", "program")
+GROUPS = ("run", "replay", "Doom", "panes", "view", "program")
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class Action:
     footer_keys: str = ""
     """How the footer shows the keys of a family (`1-5`, `[ ]`); empty: the first key."""
     needs: tuple[str, ...] = ()
-    """Of "doom", "games" (more than one), "recorder", "checkpoints", "live" (a run, not a replay): hidden where one is
-    missing."""
+    """Of "doom", "games" (more than one), "recorder", "checkpoints", "live" (a run, not a replay), "replay": hidden
+    where one is missing."""
     palette: bool = True
     family: str = ""
     """Actions of one family share a line of the help screen."""
@@ -35,6 +35,8 @@ FAMILIES = {
     "players": "the scripted player explores, hunts, runs for the exit, never fires, uses its fists, camps",
     "wind": "hold the games; then step back and forth by seconds",
     "map": "zoom the automap",
+    "scrub": "back and forward by 5 seconds, by a minute, to the beginning and to the end",
+    "speed": "half and twice the speed, 0.25 to 32",
     "zoom": "maximise Doom, SMs, loss, serve, player, and back",
     "arrows": "SM pane: select an SM · loss pane: pan and zoom · a map that stays: move it",
 }
@@ -43,10 +45,20 @@ FAMILIES = {
 
 _LIVE = ("live",)
 _GAME = ("live", "doom")
+_REPLAY = ("replay",)
 
 ACTIONS: tuple[Action, ...] = (
     # Most important first: this is the footer's order.
     Action("pause", ("space",), "pause and go on", "run", "pause"),
+    Action("back_seconds", ("j",), "back 5 seconds", "replay", "5 s", "j l", needs=_REPLAY, family="scrub"),
+    Action("forward_seconds", ("l",), "forward 5 seconds", "replay", needs=_REPLAY, family="scrub"),
+    Action("back_minute", ("J",), "back a minute", "replay", "1 min", "J L", needs=_REPLAY, family="scrub"),
+    Action("forward_minute", ("L",), "forward a minute", "replay", needs=_REPLAY, family="scrub"),
+    Action("slower", ("<",), "half the speed", "replay", "speed", "< >", needs=_REPLAY, family="speed"),
+    Action("faster", (">",), "twice the speed", "replay", needs=_REPLAY, family="speed"),
+    Action("go_to_step", ("o",), "go to a step", "replay", "step", needs=_REPLAY),
+    Action("to_begin", ("home",), "to the beginning", "replay", needs=_REPLAY, family="scrub"),
+    Action("to_end", ("end",), "to the end", "replay", needs=_REPLAY, family="scrub"),
     Action("explore", ("e",), "scripted player: explore", "Doom", "explore", needs=_GAME, family="players"),
     Action("manual", ("m",), "take the controls (Esc gives them back)", "Doom", "play", needs=_GAME),
     Action(

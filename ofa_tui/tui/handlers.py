@@ -25,6 +25,7 @@ from ofa_tui.tui.options import short_path
 from ofa_tui.tui.panes import sms
 from ofa_tui.tui.picture import GAMMAS, HALF_BLOCK_COLUMNS
 from ofa_tui.tui.remembered import remember_introduction
+from ofa_tui.tui.replay_handlers import ReplayHandlers
 from ofa_tui.tui.screenshot import encode_png, screen_grid
 from ofa_tui.tui.theme import for_depth
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 LACKS = {
     "live": "a replay goes the way the run went; only a live run can be steered",
+    "replay": "a live run goes its own way; only a replay can be moved in time",
     "doom": "",
     "games": "this is the only game; --dooms N runs several",
     "recorder": "only a live run can be recorded",
@@ -66,7 +68,7 @@ def feed_recorder(app: OfaApp, snapshot: Snapshot) -> None:
         app.say(f"recording stopped: {error}", error=True)
 
 
-class Handlers(DoomHandlers):
+class Handlers(DoomHandlers, ReplayHandlers):
     """The actions' methods, over the app they act on."""
 
     def __init__(self, app: OfaApp) -> None:
@@ -84,6 +86,9 @@ class Handlers(DoomHandlers):
 
     def do_pause(self) -> None:
         app = self._app
+        if app.replay is not None:
+            self.pause_replay()
+            return
         if app.model.games_held:
             app.engine.hold_games(False)
         pause = app.model.state != "paused" and not app.model.games_held
@@ -361,6 +366,8 @@ class Handlers(DoomHandlers):
         question = "Training is not finished. Stop this run?"
         if app.model.replay:
             question = "The replay is not at its end. Leave it?"
+        if app.replay is not None and app.replay.growing:
+            question = "Leave? The run itself goes on."
         app.push_screen(QuitScreen(question, app.colours), lambda answer: self.leave() if answer else None)
 
     def do_quit_now(self) -> None:
