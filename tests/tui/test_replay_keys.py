@@ -10,12 +10,15 @@ from pathlib import Path
 
 import pytest
 from app_session import steady  # noqa: F401
+from hypothesis import given
+from hypothesis import strategies as st
+from test_layout import cover
 from textual.pilot import Pilot
 
 from ofa_tui.engine.replay import ReplayEngine
 from ofa_tui.tui.app import OfaApp
 from ofa_tui.tui.colour import Depth
-from ofa_tui.tui.layout import PANES, arrange
+from ofa_tui.tui.layout import PANES, arrange, with_footer_of
 from ofa_tui.tui.options import UiOptions
 from ofa_tui.tui.screenshot import screen_grid
 from tests.record.fake_engine import FrozenClock, record_fake
@@ -158,6 +161,15 @@ async def test_the_bar_has_its_row_at_every_size(folder: Path, size: tuple[int, 
         assert len(screen.app.panes["replay"].strips) == 1
         expected = arrange(*size, single=screen.app.active)
         assert set(screen.app.boxes(*size)) == {*expected, "replay"}, "the panes are those of a live run"
+
+
+@given(st.integers(24, 260), st.integers(7, 90), st.integers(1, 4), st.sampled_from([None, "loss"]))
+def test_with_the_bar_a_cell_belongs_to_one_pane(width: int, height: int, rows: int, zoom: str | None) -> None:
+    boxes = arrange(width, height, zoom=zoom, bar=True)
+    assert all(count == 1 for row in cover(boxes, width, height) for count in row)
+    after = with_footer_of(boxes, rows)
+    assert all(count <= 1 for row in cover(after, width, height) for count in row)
+    assert after["replay"].y == height - rows - 1 and after["footer"].height == rows
 
 
 async def test_a_long_message_moves_the_bar_up(folder: Path) -> None:
