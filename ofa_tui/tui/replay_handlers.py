@@ -55,9 +55,9 @@ class ReplayHandlers:
         replay = self._replay
         replay.pause(not replay.paused)
         if replay.paused:
-            self._app.say("paused: space goes on")
+            self._app.say(f"paused: {self._app.key('pause')} goes on")
         elif replay.at_end and not replay.growing:
-            self._app.say("this is the end: home goes to the beginning")
+            self._app.say(f"this is the end: {self._app.key('to_begin')} goes to the beginning")
         else:
             self._app.say("going on")
         self._app.paint("replay")

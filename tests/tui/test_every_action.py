@@ -19,7 +19,8 @@ from textual.command import CommandPalette
 from ofa_tui import abi
 from ofa_tui.doom.players import BEHAVIOURS
 from ofa_tui.engine.protocol import Event
-from ofa_tui.tui.actions import ACTIONS, Action
+from ofa_tui.tui.actions import ACTIONS as ALL_ACTIONS
+from ofa_tui.tui.actions import Action
 from ofa_tui.tui.colour import Depth
 from ofa_tui.tui.dialogs import HelpScreen, QuitScreen, RoleScreen
 from ofa_tui.tui.guide import GuideScreen
@@ -100,6 +101,8 @@ EFFECTS: dict[str, Effect] = {
     "palette": Effect(shows(CommandPalette)),
 }  # fmt: skip
 
+ACTIONS = [action for action in ALL_ACTIONS if "replay" not in action.needs]
+"""Those of a run; test_replay_keys.py has the others."""
 FRESH = [
     *(f"alt+{c}" for c in ascii_lowercase + digits),
     *(f"ctrl+{c}" for c in "abdefgklnopqrstuvwxyz"),
