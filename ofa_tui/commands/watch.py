@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,15 @@ from ofa_tui.settings import Settings
 from ofa_tui.timeline.limits import machine_limits
 from ofa_tui.timeline.programs import program_facts
 from ofa_tui.tui import run_ui
-from ofa_tui.tui.options import UiOptions
+from ofa_tui.tui.preferences import read_preferences
 from ofa_tui.tui.terminal import check_terminal
 from ofa_tui.tui.theme import check_theme
 
 
 def watch_run(settings: Settings, *, theme: str | None, reduced_motion: bool) -> int:
     """Shows the run until the person quits. Raises OfaError before anything is built where it cannot be."""
-    check_theme(theme or "")
+    preferences = read_preferences()
+    check_theme(theme or preferences.theme)
     check(settings, doom_required=settings.wad is not None)
     check_terminal()
     folder = Path.cwd() / f"ofa-tui-{datetime.now():%Y-%m-%d-%H%M%S}-checkpoints"
@@ -31,9 +33,12 @@ def watch_run(settings: Settings, *, theme: str | None, reduced_motion: bool) ->
         run = assemble(settings, doom_required=settings.wad is not None)
         facts = {"settings": settings.as_dict(), **run.facts}
         saver = saver_of(run, settings, claim) if run.engine.can_copy_state else None
-        options = UiOptions(
-            recorder=_recorder(facts, run.engine.info), theme=theme or "", reduced_motion=reduced_motion,
+        options = replace(
+            preferences.options(),
+            recorder=_recorder(facts, run.engine.info),
             checkpoint=saver.ask if saver else None,
+            theme=theme or preferences.theme,
+            reduced_motion=reduced_motion or preferences.reduced_motion,
             facts=program_facts(run.engine.programs) if settings.timeline else None,
             limits=machine_limits(run.engine.info) if settings.timeline else None,
         )

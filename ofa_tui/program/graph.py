@@ -247,7 +247,7 @@ def _backward(model: ModelConfig, target: Target) -> Iterable[Node]:
 
     A weight gradient joins all row blocks, so the next link of the chain stands between it and its last input in the
     queue, and the next weight gradient between it and its optimiser tasks: who claims one seldom has to wait. Three of
-    a layer stand behind its attention, whose few long tasks leave blocks idle until they have ended (docs/simulator.md).
+    a layer stand behind its attention, whose few long tasks leave blocks idle until they end (docs/simulator.md).
     """
     pending = _Updates(target)
     yield Node("head.dx", "matmul_dx", _views("logits", "head", "norm.y.d"), "row_tiles", wave="head")
