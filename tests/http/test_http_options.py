@@ -52,12 +52,16 @@ def test_tokens_that_cannot_be(monkeypatch, arguments, words):
         given(*arguments)
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
-def test_what_others_can_reach_needs_a_token(host):
+def test_without_the_packages_it_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("ofa_tui.http.options.find_spec", lambda name: None if name == "uvicorn" else True)
+    with pytest.raises(OfaError, match=r"--http needs uvicorn; install with: .* install.* uvicorn$"):
+        given("--http")
+
+
+def test_what_others_can_reach_needs_a_token():
     """Decided by the address that a name stands for."""
-    if host:
-        with pytest.raises(OfaError, match=TOKEN_VARIABLE):
-            Endpoint(HttpOptions(host, 0))
+    with pytest.raises(OfaError, match=TOKEN_VARIABLE):
+        Endpoint(HttpOptions("0.0.0.0", 0))
     with pytest.raises(OfaError, match=TOKEN_VARIABLE):
         HttpOptions("somewhere", 0).check_address("10.0.0.1")
     HttpOptions("somewhere", 0, "secret").check_address("10.0.0.1")
