@@ -55,8 +55,9 @@ class Run:
 
 @contextlib.contextmanager
 def served_run(kernel: KernelLibrary, token: str = "", target: str = "host", **changes) -> Iterator[Run]:
-    """A run that trains for a moment and serves, as fast as it goes, until it is left."""
-    options = {"steps": 200, "sweep_every": 0, "sms": (1, 1, 0), "context": 64, "train_tokens": text_tokens(5000)}
+    """A run that trains for a moment and serves, so slowly that its log stays short, until it is left."""
+    options = {"steps": 200, "sweep_every": 0, "sms": (1, 1, 0), "context": 64, "train_tokens": text_tokens(5000),
+               "tokens_per_s": 500}
     running = engine(kernel, config(**options | changes), target)
     endpoint = Endpoint(HttpOptions("127.0.0.1", 0, token))
     over, posted, post = threading.Event(), [], running.post

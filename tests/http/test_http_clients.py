@@ -89,7 +89,7 @@ def test_clients_at_once_never_get_each_others_text(kernel, target):
                 for number in range(6)
             ))
 
-    with served_run(kernel, target=target, tokens_per_s=2000, steps=100_000) as run:
+    with served_run(kernel, target=target, steps=100_000) as run:
         for _ in range(5):
             asyncio.run(round_of(run))
             run.client().completions.create(model=MODEL, prompt=new_prompt(), max_tokens=1)
@@ -194,7 +194,7 @@ def test_a_full_queue_refuses_and_those_who_leave_make_room(kernel):
             while True:  # the place is free as soon as the server has seen the client go
                 late = new_prompt()
                 asked[late] = ask(late)
-                done, _ = await asyncio.wait([asked[late]], timeout=0.5)
+                done, _ = await asyncio.wait([asked[late]], timeout=2)
                 if not done:
                     break
                 assert isinstance(asked.pop(late).exception(), openai.RateLimitError)
