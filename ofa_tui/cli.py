@@ -30,10 +30,15 @@ watched and steered from this terminal. Without --record the terminal UI starts.
 
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("ofa_tui.commands.replay", "show a recorded run in the terminal UI"),
+    "runs": ("ofa_tui.commands.runs", "list recorded runs with their figures"),
+    "report": ("ofa_tui.commands.report", "make a web page of a recorded run, with its plots, texts and frames"),
+    "screenshot": ("ofa_tui.commands.screenshot", "picture the terminal UI, of a recorded run or a new one"),
+    "export": ("ofa_tui.commands.export", "make a film of a recorded run's Doom"),
     "doom": ("ofa_tui.commands.doom", "play a Doom demo, with its trace or frames"),
     "eval": ("ofa_tui.commands.evaluate", "measure a checkpoint on held-out text"),
     "prepare": ("ofa_tui.data.prepare", "tokenise a corpus ahead of time"),
     "doctor": ("ofa_tui.commands.doctor", "say what a run on the GPU needs and whether it is here"),
+    "keys": ("ofa_tui.commands.keys", "print the UI's keys, or a settings file to begin with"),
     "program": ("ofa_tui.commands.program", "print or simulate the task programs a preset compiles to"),
 }
 """name → (module with add_arguments(parser) and run(args) -> int, help)."""

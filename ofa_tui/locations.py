@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from platformdirs import user_cache_path, user_config_path
+from platformdirs import user_cache_path, user_config_path, user_state_path
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -40,6 +40,17 @@ def fetched_wads() -> Path:
 
 
 def config() -> Path:
-    """Keymap and settings of the user. `OFA_TUI_CONFIG` overrides it."""
+    """Settings and themes of the user. `OFA_TUI_CONFIG` overrides it."""
     override = os.environ.get("OFA_TUI_CONFIG")
     return Path(override) if override else user_config_path("ofa-tui")
+
+
+def preferences() -> Path:
+    """The user's settings and keys; the file need not be there."""
+    return config() / "settings.toml"
+
+
+def state() -> Path:
+    """What the program remembers between two runs. `OFA_TUI_STATE` overrides it."""
+    override = os.environ.get("OFA_TUI_STATE")
+    return Path(override) if override else user_state_path("ofa-tui")

@@ -29,6 +29,7 @@ from rich.color import Color
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from ofa_tui.tui.grid import Grid
+from ofa_tui.tui.remembered import remember_introduction
 from ofa_tui.tui.screenshot import encode_png
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -107,6 +108,7 @@ def main() -> int:
     parser.add_argument("options", nargs="*", help="of ofa-tui, after --")
     options = parser.parse_args()
     columns, rows = map(int, options.size.split("x"))
+    remember_introduction()  # which would take the first keys
     terminal = Terminal([sys.executable, "-m", "ofa_tui", *options.options], columns, rows)
     try:
         started = terminal.follow(LONGEST_START_S, ENTERS_UI) and ENTERS_UI in terminal.seen

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import os
 import re
 import time
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from ofa_tui.doom.trace import Played, encode_trace, play_demo, trace_of
 from ofa_tui.doom.wad import read_wad
 from ofa_tui.errors import OfaError
 from ofa_tui.progress import Progress, duration
-from ofa_tui.record.files import make_folder, write_whole
+from ofa_tui.record.files import check_place, make_folder, write_whole
 from ofa_tui.record.png import encode_png
 from ofa_tui.settings import named_path
 
@@ -47,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     lanes = _lanes(args.lanes)
     if args.trace:
-        _check_place(args.trace)
+        check_place(args.trace, "the trace")
     path = search.choose(search.search(args.wad))
     demo = _demo(args.demo, path)
     tics = _tics(args.frames, len(demo.commands))
@@ -79,12 +78,6 @@ def _lanes(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= library.MOST_LANES):
         raise OfaError(f"--lanes {text!r} cannot be; choose serial, reversed or 1 to {library.MOST_LANES} threads")
     return int(text)
-
-
-def _check_place(path: Path) -> None:
-    # The file is put in place whole: a device would be replaced by it.
-    if not os.access(path.parent, os.W_OK) or (path.exists() and not path.is_file()):
-        raise OfaError(f"cannot write the trace {path}; name a file in a folder that exists and can be written")
 
 
 def _tics(text: str, count: int) -> list[int]:

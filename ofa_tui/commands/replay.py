@@ -1,21 +1,39 @@
-"""`ofa-tui replay DIR`: a recorded run in the terminal UI."""
+"""`ofa-tui replay DIR`: a recorded run, or one that is being recorded, in the terminal UI."""
 
 from __future__ import annotations
 
 import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
 
+from ofa_tui.console import say
 from ofa_tui.engine.replay import ReplayEngine
 from ofa_tui.settings import named_path
 from ofa_tui.tui import run_ui
 from ofa_tui.tui.terminal import check_terminal
 
+LOOK_EVERY_S = 0.2
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=named_path, metavar="DIR", help="a folder that --record wrote")
     parser.add_argument("--speed", type=float, default=1.0, metavar="X", help="1 = as it was (default)")
+    parser.add_argument("--follow", action="store_true", help="watch a run that is being recorded, to its end")
 
 
 def run(args: argparse.Namespace) -> int:
-    engine = ReplayEngine(args.folder, speed=args.speed)
+    if args.follow and (args.folder / "frames").is_dir():
+        check_terminal()
+        wait_for_begin(args.folder)
+    engine = ReplayEngine(args.folder, speed=args.speed, follow=args.follow)
     check_terminal()
     return run_ui(engine)
+
+
+def wait_for_begin(folder: Path, sleep: Callable[[float], None] = time.sleep) -> None:
+    """Waits, in a folder that --record has claimed, until its run has begun, or the folder is gone."""
+    if not (folder / "run.json").exists():
+        say(f"ofa-tui: the run in {folder} has not begun yet: waiting for it, Ctrl-C leaves")
+    while folder.is_dir() and not (folder / "run.json").exists():
+        sleep(LOOK_EVERY_S)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from ofa_tui.engine.protocol import RunInfo, Snapshot
 from ofa_tui.record.writer import RunWriter
 from ofa_tui.settings import Settings
 from ofa_tui.tui import run_ui
-from ofa_tui.tui.options import UiOptions
+from ofa_tui.tui.preferences import read_preferences
 from ofa_tui.tui.terminal import check_terminal
 from ofa_tui.tui.theme import check_theme
 
@@ -27,7 +28,8 @@ def watch_run(
     settings: Settings, *, theme: str | None, reduced_motion: bool, endpoint: Endpoint | None = None
 ) -> int:
     """Shows the run until the person quits. Raises OfaError before anything is built where it cannot be."""
-    check_theme(theme or "")
+    preferences = read_preferences()
+    check_theme(theme or preferences.theme)
     check(settings, doom_required=settings.wad is not None)
     check_terminal()
     folder = Path.cwd() / f"ofa-tui-{datetime.now():%Y-%m-%d-%H%M%S}-checkpoints"
@@ -35,9 +37,12 @@ def watch_run(
         run = assemble(settings, doom_required=settings.wad is not None)
         facts = {"settings": settings.as_dict(), **run.facts}
         saver = saver_of(run, settings, claim) if run.engine.can_copy_state else None
-        options = UiOptions(
-            recorder=_recorder(facts, run.engine.info), theme=theme or "", reduced_motion=reduced_motion,
+        options = replace(
+            preferences.options(),
+            recorder=_recorder(facts, run.engine.info),
             checkpoint=saver.ask if saver else None,
+            theme=theme or preferences.theme,
+            reduced_motion=reduced_motion or preferences.reduced_motion,
         )
         with endpoint.serving(run.engine, run.sampling) if endpoint else nullcontext(run.engine) as engine:
             if saver is None:

@@ -27,6 +27,12 @@ def make_folder(path: Path, advice: str = RECORDED) -> None:
         raise cannot_write(path, error, advice) from None
 
 
+def check_place(path: Path, what: str) -> None:
+    """Raises OfaError where `write_whole` could not put a file, or would put it in place of something else."""
+    if not os.access(path.parent, os.W_OK) or (os.path.lexists(path) and not path.is_file()):
+        raise OfaError(f"cannot write {what} {path}; name a file in a folder that exists and can be written")
+
+
 class AppendFile:
     """A file that only grows. Every write goes to the system at once, so that a kill loses none of it."""
 

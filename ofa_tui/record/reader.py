@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import fields
+import math
+from collections.abc import Iterator
+from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
+from ofa_tui import abi
 from ofa_tui.engine.protocol import AppliedEvent, RunInfo, ServedToken, StepLoss, SweepLoss
 from ofa_tui.errors import OfaError
+from ofa_tui.program.ops import OPCODES
 from ofa_tui.record.events import from_line
-from ofa_tui.record.frame_log import TimedFrame, read_frames
+from ofa_tui.record.frame_log import FrameFile, TimedFrame
+from ofa_tui.record.kernel_log import parse_change
+from ofa_tui.record.lines import GrowingLines
 from ofa_tui.record.summary import Tally, summarise
 
-T = TypeVar("T")
 KILLED = "killed"
 """Exit reason of a run whose record has no summary: it was killed, or it still goes on."""
+RATES = ("tokens_per_s", "step_ms", "served_per_s", "frames_per_s")
 
 
 class RecordedRun:
-    """The contents of a run folder. What is missing or cut is left out, never an error."""
+    """The contents of a run folder, as of the last `refresh`. What is missing or cut is left out, never an error."""
 
     def __init__(self, folder: Path):
         """Raises OfaError where there is no recorded run."""
@@ -33,6 +38,23 @@ class RecordedRun:
             raise OfaError(f"{folder} {what}; give the folder that --record wrote")
         if not any((folder / name).exists() for name in ("run.json", "loss.csv")):
             raise OfaError(f"{folder} holds no recorded run; give the folder that --record wrote")
+        self._losses = GrowingLines(folder / "loss.csv", _loss, heading=True)
+        self._sweeps = GrowingLines(folder / "sweeps.jsonl", _sweep)
+        self._served = GrowingLines(folder / "served.jsonl", _served)
+        self._events = GrowingLines(folder / "events.jsonl", _applied)
+        self._samples = GrowingLines(folder / "progress.jsonl", _sample)
+        self._log = GrowingLines(folder / "kernel.log", parse_change)
+        self.frame_file = FrameFile(folder / "frames.zst")
+        self._written_summary: dict[str, Any] = {}
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Reads what was written since."""
+        # The summary is written last, and a line of progress.jsonl after all that came before it.
+        self._written_summary = self._written_summary or _read_object(self.folder / "summary.json")
+        for part in (self._samples, self._losses, self._sweeps, self._served, self._events, self._log):
+            part.refresh()
+        self.frame_file.refresh()
 
     @cached_property
     def run(self) -> dict[str, Any]:
@@ -42,44 +64,65 @@ class RecordedRun:
     @cached_property
     def info(self) -> RunInfo:
         """The run's RunInfo, with empty values where run.json is damaged."""
-        defaults: dict[str, Any] = {
-            field.name: {"str": "", "int": 0}.get(str(field.type), ()) for field in fields(RunInfo)
-        }
         known = self.run.get("run")
-        known = known if isinstance(known, dict) else {}
-        values = {name: known.get(name, default) for name, default in defaults.items()}
-        values["notes"] = tuple(values["notes"])
-        return RunInfo(**values)
+        return _run_info(known if isinstance(known, dict) else {})
 
-    @cached_property
+    @property
     def losses(self) -> list[StepLoss]:
-        return _parsed(_whole_lines(self.folder / "loss.csv")[1:], _loss)
+        return self._losses.entries
 
-    @cached_property
+    @property
     def sweeps(self) -> list[SweepLoss]:
-        return _parsed(_whole_lines(self.folder / "sweeps.jsonl"), lambda line: SweepLoss(**json.loads(line)))
+        return self._sweeps.entries
 
-    @cached_property
+    @property
+    def sweep_seconds(self) -> list[float]:
+        """When each of `sweeps` came; empty for records that do not tell."""
+        return [change.seconds for change in self._log.entries if not change.roles]
+
+    @property
     def served(self) -> list[ServedToken]:
-        return _parsed(_whole_lines(self.folder / "served.jsonl"), lambda line: ServedToken(**json.loads(line)))
+        return self._served.entries
 
-    @cached_property
+    @property
     def events(self) -> list[AppliedEvent]:
-        return _parsed(_whole_lines(self.folder / "events.jsonl"), _applied)
+        return self._events.entries
 
-    @cached_property
+    @property
     def samples(self) -> list[dict[str, Any]]:
-        """progress.jsonl: each has `seconds` at least."""
-        return _parsed(_whole_lines(self.folder / "progress.jsonl"), _sample)
+        """progress.jsonl; what a line lacks is 0 or empty."""
+        return self._samples.entries
+
+    @property
+    def role_changes(self) -> list[tuple[float, tuple[int, ...]]]:
+        """(seconds, role of each SM) from then on."""
+        return [(change.seconds, change.roles) for change in self._log.entries if change.roles]
 
     def frames(self) -> Iterator[TimedFrame]:
         """The frames of all games, in order, read from disk as they are asked for."""
-        return read_frames(self.folder / "frames.zst")
+        return iter(self.frame_file)
 
-    @cached_property
+    @property
     def summary(self) -> dict[str, Any]:
         """summary.json; computed from the rest, with the exit reason "killed", where there is none."""
         return self._written_summary or self._recomputed()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the record says how the run ended."""
+        return bool(self._written_summary)
+
+    @property
+    def damage(self) -> str:
+        """One sentence on what is known to be damaged; empty where nothing is."""
+        lines = (self._samples, self._losses, self._sweeps, self._served, self._events)
+        parts = [] if self.run else ["run.json"]
+        parts += [f"{part.damaged} lines of {part.path.name}" for part in lines if part.damaged > 1]
+        parts += [f"a line of {part.path.name}" for part in lines if part.damaged == 1]
+        parts += [f"the last line of {part.path.name}" for part in lines if part.torn]
+        parts += [self.frame_file.damage] if self.frame_file.damage else []
+        parts += [f"the end of {self.frame_file.path.name}"] if self.frame_file.torn and not parts else []
+        return f"damaged and left out: {', '.join(parts)}; the rest is shown" if parts else ""
 
     @property
     def exit_reason(self) -> str:
@@ -110,16 +153,12 @@ class RecordedRun:
         return known.get(self.exit_reason, f"where the run {self.exit_reason}") + (
             f": {self.message}" if self.message else "")
 
-    @cached_property
+    @property
     def seconds(self) -> float:
         """How long the run took, as far as its lines tell."""
         times = [0.0, *(entry.seconds for entry in self.losses[-1:]), *(entry.seconds for entry in self.served[-1:])]
         times += [float(sample["seconds"]) for sample in self.samples[-1:]]
         return max([*times, float(self._written_summary.get("seconds", 0.0))])
-
-    @cached_property
-    def _written_summary(self) -> dict[str, Any]:
-        return _read_object(self.folder / "summary.json")
 
     def _recomputed(self) -> dict[str, Any]:
         tally = Tally(self.info.tokens_per_step, losses=self.losses, sweeps=self.sweeps)
@@ -141,28 +180,41 @@ def _read_object(path: Path) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _whole_lines(path: Path) -> list[str]:
-    """The lines that end in a newline: the last one may have been cut."""
-    try:
-        return path.read_bytes().decode("utf-8", "replace").split("\n")[:-1]
-    except OSError:
-        return []
+def _run_info(known: dict[str, Any]) -> RunInfo:
+    """Values of another kind than they should be count as missing."""
+    kinds: dict[str, type] = {"str": str, "int": int}
+    values: dict[str, Any] = {}
+    for field in fields(RunInfo):
+        kind = kinds.get(str(field.type), list)
+        value = known.get(field.name)
+        fits = 0 <= value < 2**63 if isinstance(value, int) and kind is int else isinstance(value, kind)
+        values[field.name] = value if fits else kind()
+    values["notes"] = tuple(map(str, values["notes"]))
+    return RunInfo(**values | {
+        "n_sms": min(values["n_sms"], abi.MAX_SMS), "games": min(values["games"], abi.MAX_GAMES),
+    })
 
 
-def _parsed(lines: list[str], parse: Callable[[str], T]) -> list[T]:
-    """What can be parsed; a full disk may leave half a line before a whole one."""
-    result = []
-    for line in lines:
-        try:
-            result.append(parse(line))
-        except (ValueError, TypeError, KeyError, OfaError):
-            continue
-    return result
+def _finite(seconds: float) -> float:
+    if not math.isfinite(seconds):
+        raise ValueError("no time")
+    return seconds
 
 
 def _loss(line: str) -> StepLoss:
     step, loss, learning_rate, seconds = line.split(",")
-    return StepLoss(int(step), float(np.float32(loss)), float(learning_rate), float(seconds))
+    return StepLoss(int(step), float(np.float32(loss)), float(learning_rate), _finite(float(seconds)))
+
+
+def _sweep(line: str) -> SweepLoss:
+    sweep = SweepLoss(**json.loads(line))
+    return replace(sweep, step=int(sweep.step), loss=float(sweep.loss))
+
+
+def _served(line: str) -> ServedToken:
+    token = ServedToken(**json.loads(line))
+    _finite(token.seconds)
+    return replace(token, text=str(token.text), index=int(token.index), version=int(token.version))
 
 
 def _applied(line: str) -> AppliedEvent:
@@ -171,6 +223,15 @@ def _applied(line: str) -> AppliedEvent:
 
 
 def _sample(line: str) -> dict[str, Any]:
-    sample = json.loads(line)
-    float(sample["seconds"])
-    return sample
+    sample: dict[str, Any] = json.loads(line)
+    return sample | {
+        "seconds": _finite(float(sample["seconds"])),
+        **{name: _finite(float(sample.get(name, 0))) for name in RATES},
+        **{name: int(sample.get(name, 0)) for name in ("step", "version", "served")},
+        "busy": [_finite(float(share)) for share in sample.get("busy", [])],
+        "roles": [name if name in abi.ROLES else "idle" for name in sample.get("roles", [])],
+        "op_seconds": {
+            name: _finite(float(spent)) for name, spent in sample.get("op_seconds", {}).items() if name in OPCODES
+        },
+        "device": {name: _finite(float(value)) for name, value in sample.get("device", {}).items()},
+    }

@@ -30,6 +30,7 @@ from ofa_tui.record.demo_log import DemoRecorder
 from ofa_tui.record.events import to_line
 from ofa_tui.record.files import AppendFile, write_json, write_whole
 from ofa_tui.record.frame_log import FrameEncoder
+from ofa_tui.record.kernel_log import roles_line, sweep_line
 from ofa_tui.record.machine import describe_machine
 from ofa_tui.record.png import encode_png
 from ofa_tui.record.summary import Tally, summarise
@@ -187,8 +188,9 @@ class RunWriter:
             self.log(f"{snapshot.seconds:.3f} s: {snapshot.state}{' ' + snapshot.message if snapshot.message else ''}")
         if not np.array_equal(snapshot.roles, self._roles):
             self._roles = snapshot.roles.copy()
-            names = " ".join(f"{sm}:{abi.ROLES[role]}" for sm, role in enumerate(snapshot.roles))
-            self.log(f"{snapshot.seconds:.3f} s: roles {names}")
+            self.log(roles_line(snapshot.seconds, snapshot.roles))
+        for sweep in snapshot.sweeps:
+            self.log(sweep_line(snapshot.seconds, sweep))
 
     def _write_sample(self, snapshot: Snapshot) -> None:
         before = self._sample
@@ -213,12 +215,13 @@ class RunWriter:
             entry["op_seconds"] = op_seconds(earlier, snapshot.sms)
         if snapshot.device:
             entry["device"] = {name: round(value, 3) for name, value in snapshot.device.items()}
+        # A block of frames is closed at least this often, so that slow or paused runs are on disk as well; before the
+        # sample, so that whoever follows the record finds all that is older than its newest sample.
+        self._write_others(snapshot.seconds)
+        self._frames.write(self._encoder.flush())
         self._progress.write_objects([entry])
         sms = snapshot.sms.copy() if snapshot.sms is not None else None
         self._sample = dataclasses.replace(snapshot, sms=sms, losses=[], served=[], frames=[], others=[], commands=())
-        self._write_others(snapshot.seconds)
-        # A block of frames is closed at least this often, so that slow or paused runs are on disk as well.
-        self._frames.write(self._encoder.flush())
 
 
 def _loss_line(entry: StepLoss) -> str:

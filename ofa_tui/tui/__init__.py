@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 def run_ui(engine: Engine, options: UiOptions | None = None) -> int:
     """Starts `engine`, shows it until the person quits, stops it. Returns the exit code.
 
+    Without `options` they are those of the person's settings file.
+
     Raises OfaError before anything is started where the terminal cannot show it, and AbortedError after the
     terminal is restored where the kernel stopped itself.
     """

@@ -1,16 +1,11 @@
-"""The one table of actions: name, keys, help and place. Bindings, footer, help screen, command palette and keymap
-files all read it; the handler of action `name` is the app's method `do_<name>`."""
+"""The one table of actions: name, keys, help and place. Bindings, footer, help screen, command palette, a person's own
+keys and `ofa-tui keys` all read it; the handler of action `name` is the method `do_<name>` of Handlers."""
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
-from ofa_tui.errors import OfaError
-
-GROUPS = ("run", "Doom", "panes", "view", "program")
+GROUPS = ("run", "replay", "Doom", "panes", "view", "program")
 
 
 @dataclass(frozen=True)
@@ -25,8 +20,8 @@ class Action:
     footer_keys: str = ""
     """How the footer shows the keys of a family (`1-5`, `[ ]`); empty: the first key."""
     needs: tuple[str, ...] = ()
-    """Of "doom", "games" (more than one), "recorder", "checkpoints", "live" (a run, not a replay): hidden where one is
-    missing."""
+    """Of "doom", "games" (more than one), "recorder", "checkpoints", "live" (a run, not a replay), "replay": hidden
+    where one is missing."""
     palette: bool = True
     family: str = ""
     """Actions of one family share a line of the help screen."""
@@ -40,6 +35,8 @@ FAMILIES = {
     "players": "the scripted player explores, hunts, runs for the exit, never fires, uses its fists, camps",
     "wind": "hold the games; then step back and forth by seconds",
     "map": "zoom the automap",
+    "scrub": "back and forward by 5 seconds, by a minute, to the beginning and to the end",
+    "speed": "half and twice the speed, 0.25 to 32",
     "zoom": "maximise Doom, SMs, loss, serve, player, and back",
     "arrows": "SM pane: select an SM · loss pane: pan and zoom · a map that stays: move it",
 }
@@ -48,10 +45,20 @@ FAMILIES = {
 
 _LIVE = ("live",)
 _GAME = ("live", "doom")
+_REPLAY = ("replay",)
 
 ACTIONS: tuple[Action, ...] = (
     # Most important first: this is the footer's order.
     Action("pause", ("space",), "pause and go on", "run", "pause"),
+    Action("back_seconds", ("j",), "back 5 seconds", "replay", "5 s", "j l", needs=_REPLAY, family="scrub"),
+    Action("forward_seconds", ("l",), "forward 5 seconds", "replay", needs=_REPLAY, family="scrub"),
+    Action("back_minute", ("J",), "back a minute", "replay", "1 min", "J L", needs=_REPLAY, family="scrub"),
+    Action("forward_minute", ("L",), "forward a minute", "replay", needs=_REPLAY, family="scrub"),
+    Action("slower", ("<",), "half the speed", "replay", "speed", "< >", needs=_REPLAY, family="speed"),
+    Action("faster", (">",), "twice the speed", "replay", needs=_REPLAY, family="speed"),
+    Action("go_to_step", ("o",), "go to a step", "replay", "step", needs=_REPLAY),
+    Action("to_begin", ("home",), "to the beginning", "replay", needs=_REPLAY, family="scrub"),
+    Action("to_end", ("end",), "to the end", "replay", needs=_REPLAY, family="scrub"),
     Action("explore", ("e",), "scripted player: explore", "Doom", "explore", needs=_GAME, family="players"),
     Action("manual", ("m",), "take the controls (Esc gives them back)", "Doom", "play", needs=_GAME),
     Action(
@@ -97,53 +104,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("checkpoint", ("k",), "write a checkpoint after this step", "run", needs=("checkpoints",)),
     Action("blocks", (), "Doom picture in half blocks or in quarter blocks", "view", needs=("doom",)),
     Action("screenshot_svg", (), "screenshot as SVG", "program"),
+    Action("guide", (), "what the five panes show, one by one", "program"),
     Action("palette", (":",), "command palette", "program", palette=False),
     Action("quit_now", ("ctrl+c",), "quit at once", "program", palette=False, playing=True),
 )
-
-_NAMES = {
-    " ": "space", "[": "left_square_bracket", "]": "right_square_bracket", "{": "left_curly_bracket",
-    "}": "right_curly_bracket", "/": "slash", "?": "question_mark", ":": "colon", ",": "comma", ".": "full_stop",
-    ";": "semicolon", "+": "plus", "-": "minus", "=": "equals_sign", "*": "asterisk", "!": "exclamation_mark",
-    "#": "number_sign", "<": "less_than_sign", ">": "greater_than_sign", "(": "left_parenthesis",
-    ")": "right_parenthesis", "'": "apostrophe", '"': "quotation_mark", "\\": "backslash", "`": "grave_accent",
-    "~": "tilde", "^": "circumflex_accent", "_": "underscore", "|": "vertical_line", "&": "ampersand",
-    "@": "at", "$": "dollar_sign", "%": "percent_sign",
-}  # fmt: skip
-
-
-def textual_key(key: str) -> str:
-    """Textual's name of a key written as people write it."""
-    return _NAMES.get(key, key)
-
-
-def read_keymap(path: Path) -> dict[str, tuple[str, ...]]:
-    """The user's own keys, action name → keys, from a TOML table `[keys]`. Raises OfaError if it makes no sense."""
-    if not path.exists():
-        return {}
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8")).get("keys", {})
-    except (OSError, ValueError) as error:
-        raise OfaError(f"keymap {path} cannot be read: {error}; correct or remove it") from None
-    known = {action.name for action in ACTIONS}
-    keymap: dict[str, tuple[str, ...]] = {}
-    for name, keys in table.items():
-        if name not in known:
-            raise OfaError(f"keymap {path} names an unknown action {name!r}; choose one of {', '.join(sorted(known))}")
-        listed = [keys] if isinstance(keys, str) else keys
-        if not isinstance(listed, list) or not all(isinstance(k, str) and k for k in listed):
-            raise OfaError(f'keymap {path}: {name} must be a key or a list of keys, like {name} = "k"')
-        keymap[name] = tuple(listed)
-    return keymap
-
-
-def apply_keymap(keymap: Mapping[str, tuple[str, ...]]) -> tuple[Action, ...]:
-    """The table with the user's keys. Raises OfaError where two actions would share a key."""
-    actions = tuple(replace(a, keys=keymap[a.name], footer_keys="") if a.name in keymap else a for a in ACTIONS)
-    owner: dict[str, str] = {}
-    for action in actions:
-        for key in action.keys:
-            if key in owner:
-                raise OfaError(f"keymap: {key!r} is both {owner[key]} and {action.name}; give one of them another key")
-            owner[key] = action.name
-    return actions

@@ -17,17 +17,18 @@ from textual.screen import Screen
 from textual.theme import Theme as TextualTheme
 from textual.widgets import Input
 
-from ofa_tui import locations
 from ofa_tui.doom.players import BEHAVIOURS
-from ofa_tui.engine.protocol import Engine, Event
+from ofa_tui.engine.protocol import Engine, Event, Snapshot
+from ofa_tui.engine.replay import ReplayEngine
 from ofa_tui.errors import AbortedError, OfaError
 from ofa_tui.tui import handlers, manual
-from ofa_tui.tui.actions import Action, apply_keymap, read_keymap, textual_key
+from ofa_tui.tui.actions import Action
 from ofa_tui.tui.board import Board
 from ofa_tui.tui.colour import Depth, detect_depth, to_hex
 from ofa_tui.tui.flow import RATE_WINDOW_S, FrameFlow
 from ofa_tui.tui.games import Games
 from ofa_tui.tui.grid import Grid
+from ofa_tui.tui.keymap import apply_keymap, textual_key
 from ofa_tui.tui.layout import (
     HORIZONTAL_BREAKPOINTS,
     PANES,
@@ -42,13 +43,14 @@ from ofa_tui.tui.layout import (
 from ofa_tui.tui.model import RunModel
 from ofa_tui.tui.options import Recorder, UiOptions
 from ofa_tui.tui.pane import CellPane
-from ofa_tui.tui.panes import doom, loss, player, serve, sms, status, wall
+from ofa_tui.tui.panes import doom, loss, player, replay, serve, sms, status, wall
 from ofa_tui.tui.plot import PlotView
+from ofa_tui.tui.replay_handlers import replay_news
 from ofa_tui.tui.strips import RowsUpdate, supported
 from ofa_tui.tui.theme import Theme, for_depth, load_themes
 
 POLL_S = 1 / 35
-TEXT_EVERY = {"header": 9, "tiles": 9, "footer": 18, "sms": 5, "loss": 9, "serve": 3, "player": 3}
+TEXT_EVERY = {"header": 9, "tiles": 9, "footer": 18, "sms": 5, "loss": 9, "serve": 3, "player": 3, "replay": 5}
 """Polls between two paintings of a pane; the Doom pane is painted with every new frame."""
 MESSAGE_S = 5.0
 HEARTBEAT_POLLS = 18
@@ -70,6 +72,7 @@ class OfaApp(App[int], inherit_bindings=False):
     def __init__(self, engine: Engine, *, options: UiOptions | None = None) -> None:
         self.options = options or UiOptions()
         self.engine = engine
+        self.replay = engine if isinstance(engine, ReplayEngine) else None
         self.model = RunModel(engine.info)
         self.games = Games(engine.info.games)
         self.depth = self.options.depth or detect_depth()
@@ -78,7 +81,7 @@ class OfaApp(App[int], inherit_bindings=False):
         if name not in self.themes:
             raise OfaError(f"unknown theme {name!r}; choose one of {', '.join(self.themes)}")
         self.colours: Theme = for_depth(self.themes[name], self.depth)
-        self.actions = apply_keymap(read_keymap(locations.config() / "keymap.toml"))
+        self.actions = apply_keymap(self.options.keymap)
         self.behaviours = BEHAVIOURS
         super().__init__()
         self.do = handlers.Handlers(self)
@@ -86,9 +89,10 @@ class OfaApp(App[int], inherit_bindings=False):
         self.holds = manual.KeyHolds()
         self.zoom: str | None = None
         self.active = "doom" if engine.info.games else "loss"
-        self.plot = PlotView()
+        self.plot = PlotView(log=self.options.log_loss)
         # The 256-colour cube has no dark browns: brighter frames keep their hues.
-        self.gamma_step = 1 if self.depth is Depth.TRUECOLOR else 2
+        suits_depth = 1 if self.depth is Depth.TRUECOLOR else 2
+        self.gamma_step = suits_depth if self.options.gamma_step is None else self.options.gamma_step
         self.quadrants = self.options.quadrants
         self.selected_sm: int | None = None
         self.playing = False
@@ -145,8 +149,14 @@ class OfaApp(App[int], inherit_bindings=False):
             "recorder": self.options.recorder is not None,
             "checkpoints": self.options.checkpoint is not None,
             "live": not self.model.replay,
+            "replay": self.replay is not None,
         }
         return next((need for need in action.needs if not offered[need]), "")
+
+    def key(self, name: str) -> str:
+        """The key of an action as messages name it."""
+        keys = next(action.keys for action in self.actions if action.name == name)
+        return status.show_key(keys[0]) if keys else f"{name} in the command palette"
 
     def available(self, action: Action) -> bool:
         """Whether the action can do anything in this run."""
@@ -163,6 +173,8 @@ class OfaApp(App[int], inherit_bindings=False):
             "player": self._paint_player,
             "footer": self._paint_footer,
         }
+        if self.replay is not None:
+            painters["replay"] = partial(replay.paint_replay, engine=self.replay, colours=lambda: self.colours)
         self.panes = {
             name: CellPane(name, paint, self.depth, lambda: (self.colours.text, self.colours.background))
             for name, paint in painters.items()
@@ -181,6 +193,8 @@ class OfaApp(App[int], inherit_bindings=False):
             self.do.perform("record")
         for note in self.engine.info.notes[:1]:
             self.say(note)
+        if self.options.introduce:
+            self.call_after_refresh(self.do.perform, "guide")
 
     def apply_theme(self) -> None:
         """Gives Textual's own widgets (dialogs, prompt, palette) the theme's colours."""
@@ -210,7 +224,7 @@ class OfaApp(App[int], inherit_bindings=False):
 
     def boxes(self, width: int, height: int) -> dict[str, Box]:
         """Boxes of all visible panes, and of the prompt line while one is written."""
-        boxes = arrange(width, height, zoom=self.zoom, single=self.active)
+        boxes = arrange(width, height, zoom=self.zoom, single=self.active, bar=self.replay is not None)
         boxes = with_footer_of(boxes, len(status.footer_lines(self._footer_message(), width, playing=self.playing)))
         if self.prompting:
             home = boxes.get("serve")
@@ -239,6 +253,8 @@ class OfaApp(App[int], inherit_bindings=False):
         boxes = self.boxes(*self.size)
         update, changed = RowsUpdate(), False
         for name in names:
+            if name not in self.panes:
+                continue
             pane, box = self.panes[name], boxes.get(name)
             rows = pane.repaint(everything=everything)
             if not rows or box is None:
@@ -258,15 +274,13 @@ class OfaApp(App[int], inherit_bindings=False):
     def _tick(self) -> None:
         now = time.monotonic()
         self._polls += 1
+        before = self.model.state
         try:
-            snapshot = self.engine.poll()
+            snapshot = self._take_snapshots()
         except OfaError as error:
             self.failure = error
             self.exit(error.exit_code, return_code=error.exit_code)
             return
-        before = self.model.state
-        self.model.absorb(snapshot)
-        self.games.absorb(snapshot)
         for saved in snapshot.saved:
             handlers.say_saved(self, saved)
         if self.recorder is not None:
@@ -274,8 +288,8 @@ class OfaApp(App[int], inherit_bindings=False):
         if snapshot.state == "aborted" and self.failure is None:
             self.failure = AbortedError(snapshot.message or "the kernel stopped itself")
             self._fit_footer()
-        if snapshot.state == "broken off" and before != snapshot.state:
-            self.say(f"step {snapshot.steps_done:,}, {snapshot.message}")
+        if self.replay is not None and (news := replay_news(self.replay, before, snapshot)):
+            self.say(news)
         if not self._polls % HEARTBEAT_POLLS:
             self.heartbeat()
         if self.playing:
@@ -283,6 +297,23 @@ class OfaApp(App[int], inherit_bindings=False):
         if self._message and now > self._message_until:
             self.clear_message()
         self._repaint_due(now)
+
+    def _take_snapshots(self) -> Snapshot:
+        """Gives the model what is new; the newest snapshot."""
+        snapshots = [self.engine.poll()] if self.replay is None else self.replay.passage()
+        for snapshot in snapshots:
+            self.model.absorb(snapshot)
+            self.games.absorb(snapshot)
+        return snapshots[-1]
+
+    def show_anew(self) -> None:
+        """After a jump in a replay: the panes show what led to where it went, and nothing else."""
+        game = self.model.game
+        self.model = RunModel(self.engine.info)
+        self.model.show_game(game)
+        self.failure = None
+        self._take_snapshots()
+        self.repaint_all()
 
     def _repaint_due(self, now: float) -> None:
         """Paints what is due, unless the link still has enough to do: then the newest state waits."""
@@ -378,7 +409,7 @@ class OfaApp(App[int], inherit_bindings=False):
             return [self._message]
         if self.model.state == "aborted":
             colours = self.colours
-            return [("q", colours.key), (" quits  ", colours.muted), (str(self.failure), colours.error)]
+            return [(self.key("quit"), colours.key), (" quits  ", colours.muted), (str(self.failure), colours.error)]
         return []
 
     def _paint_footer(self, grid: Grid) -> None:

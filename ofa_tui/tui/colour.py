@@ -6,6 +6,7 @@ Colours are packed as 0xRRGGBB in u4 everywhere in the terminal UI.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache
@@ -42,9 +43,9 @@ def pack(red: int, green: int, blue: int) -> int:
     return red << 16 | green << 8 | blue
 
 
-def parse_hex(text: str) -> int:
+def parse_hex(text: object) -> int:
     """'#rrggbb' as a packed colour. Raises ValueError for anything else."""
-    if len(text) != 7 or text[0] != "#":
+    if not isinstance(text, str) or not re.fullmatch("#[0-9a-fA-F]{6}", text):
         raise ValueError(f"{text!r} is not a colour of the form #rrggbb")
     return int(text[1:], 16)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rich.text import Text
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
@@ -15,6 +16,7 @@ from textual.widgets.option_list import Option
 from ofa_tui import abi
 from ofa_tui.tui.actions import FAMILIES, GROUPS, Action
 from ofa_tui.tui.colour import to_hex
+from ofa_tui.tui.keymap import textual_key
 from ofa_tui.tui.panes.status import show_key
 from ofa_tui.tui.theme import Theme
 
@@ -29,18 +31,26 @@ class Dialog(ModalScreen[object]):
 
 
 class HelpScreen(Dialog):
-    """All keys, from the action table."""
+    """All keys, from the action table. True where the key of the help is pressed again: for the guide."""
 
-    BINDINGS = [Binding("question_mark,q,enter", "close", show=False)]  # noqa: RUF012
+    BINDINGS = [Binding("q,enter", "close", show=False)]  # noqa: RUF012
 
     def __init__(self, actions: Iterable[Action], theme: Theme, notes: Iterable[str]) -> None:
         super().__init__()
-        self._help = _help_text(list(actions), theme, list(notes))
+        actions = list(actions)
+        self._help = _help_text(actions, theme, list(notes))
+        self._again = [key for action in actions if action.name == "help" for key in action.keys]
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="box") as box:
             box.border_title = "keys"
+            box.border_subtitle = " · ".join([*(f"{show_key(key)} the panes" for key in self._again[:1]), "Esc closes"])
             yield Static(self._help)
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key in map(textual_key, self._again):
+            event.stop()
+            self.dismiss(True)
 
 
 def _help_text(actions: list[Action], theme: Theme, notes: list[str]) -> Text:

@@ -80,8 +80,10 @@ class DoomHandlers:
         back = app.behaviours_before[app.model.game]
         self._set_behaviour(back)
         name = app.behaviours[back] if back < len(app.behaviours) else f"behaviour {back}"
-        app.say("nobody has the controls, as before: m takes them, e h s p b c give them to the scripted player"
-                if name == "manual" else f"the scripted player has the controls ({name})")
+        players = " ".join(app.key(action.name) for action in app.actions if action.family == "players")
+        nobody = f"{app.key('manual')} takes them, {players} give them to the scripted player"
+        app.say(f"nobody has the controls, as before: {nobody}" if name == "manual"
+                else f"the scripted player has the controls ({name})")
         app.repaint_all()
 
     # --- back and forth -------------------------------------------------------------------------------------
@@ -92,7 +94,8 @@ class DoomHandlers:
         if app.model.games_held or app.model.state == "paused":
             return True
         app.engine.hold_games(True)
-        app.say("the games are held, the rest goes on: , and . step by seconds, space goes on")
+        steps = f"{app.key('rewind')} and {app.key('forward')} step by seconds"
+        app.say(f"the games are held, the rest goes on: {steps}, {app.key('pause')} goes on")
         return False
 
     def do_rewind(self) -> None:
@@ -123,7 +126,7 @@ class DoomHandlers:
 
     def _change_map(self, changed: MapView) -> None:
         if self._map().mode == games.OFF:
-            self._app.say("the map is not up: Tab shows it")
+            self._app.say(f"the map is not up: {self._app.key('automap')} shows it")
         else:
             self._show_map(changed)
 

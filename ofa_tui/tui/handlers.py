@@ -15,13 +15,17 @@ from textual.widgets import Input
 from ofa_tui import abi, locations
 from ofa_tui.engine.protocol import Event, Saved, Snapshot
 from ofa_tui.errors import OfaError
+from ofa_tui.installation import command
 from ofa_tui.record.files import make_folder, write_whole
 from ofa_tui.tui.dialogs import HelpScreen, QuitScreen, RoleScreen
 from ofa_tui.tui.doom_handlers import DoomHandlers
-from ofa_tui.tui.layout import SizeClass
+from ofa_tui.tui.guide import GuideScreen
+from ofa_tui.tui.layout import Box, SizeClass
 from ofa_tui.tui.options import short_path
 from ofa_tui.tui.panes import sms
 from ofa_tui.tui.picture import GAMMAS, HALF_BLOCK_COLUMNS
+from ofa_tui.tui.remembered import remember_introduction
+from ofa_tui.tui.replay_handlers import ReplayHandlers
 from ofa_tui.tui.screenshot import encode_png, screen_grid
 from ofa_tui.tui.theme import for_depth
 
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
 
 LACKS = {
     "live": "a replay goes the way the run went; only a live run can be steered",
+    "replay": "a live run goes its own way; only a replay can be moved in time",
     "doom": "",
     "games": "this is the only game; --dooms N runs several",
     "recorder": "only a live run can be recorded",
@@ -63,7 +68,7 @@ def feed_recorder(app: OfaApp, snapshot: Snapshot) -> None:
         app.say(f"recording stopped: {error}", error=True)
 
 
-class Handlers(DoomHandlers):
+class Handlers(DoomHandlers, ReplayHandlers):
     """The actions' methods, over the app they act on."""
 
     def __init__(self, app: OfaApp) -> None:
@@ -81,11 +86,14 @@ class Handlers(DoomHandlers):
 
     def do_pause(self) -> None:
         app = self._app
+        if app.replay is not None:
+            self.pause_replay()
+            return
         if app.model.games_held:
             app.engine.hold_games(False)
         pause = app.model.state != "paused" and not app.model.games_held
         app.engine.pause(pause)
-        app.say("paused: space goes on" if pause else "going on")
+        app.say(f"paused: {app.key('pause')} goes on" if pause else "going on")
 
     def _move_sm(self, source: int, target: int) -> None:
         """Moves the last SM of `source` (the first, on the way back to training) to `target`."""
@@ -143,7 +151,7 @@ class Handlers(DoomHandlers):
                 app.recorder = app.options.recorder()
                 app.recorder_is_new = True
                 app.saved.append(app.recorder.folder)
-                app.say(f"recording into {app.recorder.folder.name}; r stops")
+                app.say(f"recording into {app.recorder.folder.name}; {app.key('record')} stops")
             except (OfaError, OSError) as error:
                 app.say(f"cannot record: {error}", error=True)
         app.paint("header")
@@ -317,14 +325,34 @@ class Handlers(DoomHandlers):
         if app.engine.info.games and not app.model.replay:
             notes.append(
                 "While you play: WASD and arrows move and turn, f or space fires, Enter uses, 1-7 choose weapons, "
-                "l latches keys (press again to release), Tab shows the map, Esc gives the controls back."
+                f"l latches keys (press again to release), {app.key('automap')} shows the map, "
+                "Esc gives the controls back."
             )
         notes.append(
             "fps link: pictures a second that reach this terminal.\n"
             "1 launch: one program, started once, does all the work."
         )
-        notes.append(f"Other keys: [keys] in {locations.config() / 'keymap.toml'}. A slow link: ssh -C.")
-        app.push_screen(HelpScreen([a for a in app.actions if app.available(a)], app.colours, notes))
+        notes.append(f"Other keys and settings: {locations.preferences()}, see {command()} keys. A slow link: ssh -C.")
+        shown = [a for a in app.actions if app.available(a)]
+        app.push_screen(HelpScreen(shown, app.colours, notes), lambda again: self.do_guide() if again else None)
+
+    def do_guide(self) -> None:
+        app, before = self._app, self._app.active
+        app.zoom = None
+
+        def point(pane: str) -> Box | None:
+            app.active = pane
+            app.relayout()
+            return app.boxes(*app.size).get(pane)
+
+        def ended(to_help: object) -> None:
+            point(before)
+            if to_help:
+                self.do_help()
+
+        remember_introduction()
+        shown = [a for a in app.actions if app.available(a)]
+        app.push_screen(GuideScreen(shown, app.colours, point), ended)
 
     def do_palette(self) -> None:
         app = self._app
@@ -338,6 +366,8 @@ class Handlers(DoomHandlers):
         question = "Training is not finished. Stop this run?"
         if app.model.replay:
             question = "The replay is not at its end. Leave it?"
+        if app.replay is not None and app.replay.growing:
+            question = "Leave? The run itself goes on."
         app.push_screen(QuitScreen(question, app.colours), lambda answer: self.leave() if answer else None)
 
     def do_quit_now(self) -> None:

@@ -11,6 +11,10 @@ PANES = ("doom", "sms", "loss", "serve", "player")
 HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium"), (160, "-wide")]
 
 
+LEAST_ROWS = 6
+"""Below, a pane stands alone."""
+
+
 class SizeClass(Enum):
     SINGLE = "single"  # below 80x24: one pane at a time
     NARROW = "narrow"
@@ -56,24 +60,34 @@ def picture_rows(columns: int) -> int:
     return round(columns * 3 / 8 * (1.0 if columns >= 100 else 0.84))
 
 
-def arrange(width: int, height: int, *, zoom: str | None = None, single: str = "doom") -> dict[str, Box]:
-    """Boxes of "header", "tiles", "footer" and of the panes that show.
+def arrange(
+    width: int, height: int, *, zoom: str | None = None, single: str = "doom", bar: bool = False
+) -> dict[str, Box]:
+    """Boxes of "header", "tiles", "footer" and of the panes that show; with `bar` also of "replay", above the footer.
 
     `zoom` names a pane that takes all the room; `single` is the pane shown where only one fits.
     """
-    kind = size_class(width, height)
+    if bar and height > LEAST_ROWS:
+        boxes = _arrange(width, height, size_class(width, height), 1, zoom, single)
+        return boxes | {"replay": Box(0, height - 2, width, 1)}
+    return _arrange(width, height, size_class(width, height), 0, zoom, single)
+
+
+def _arrange(
+    width: int, height: int, kind: SizeClass, bar_rows: int, zoom: str | None, single: str
+) -> dict[str, Box]:
     if kind is SizeClass.SINGLE:
-        return _one_pane(width, height, 0, zoom or single)
+        return _one_pane(width, height, 0, bar_rows, zoom or single)
     tile_rows = {SizeClass.WIDE: 3, SizeClass.MEDIUM: 2, SizeClass.NARROW: 1}[kind]
     if zoom:
-        return _one_pane(width, height, tile_rows, zoom)
+        return _one_pane(width, height, tile_rows, bar_rows, zoom)
     boxes = {
         "header": Box(0, 0, width, 1),
         "tiles": Box(0, 1, width, tile_rows),
         "footer": Box(0, height - 1, width, 1),
     }
     top = 1 + tile_rows
-    rows = height - 1 - top
+    rows = height - 1 - bar_rows - top
     if kind is SizeClass.WIDE:
         boxes |= _wide(width, top, rows)
     elif kind is SizeClass.MEDIUM:
@@ -87,20 +101,24 @@ def with_footer_of(boxes: dict[str, Box], rows: int) -> dict[str, Box]:
     """The boxes with a footer of so many rows; those above it give way."""
     if rows <= 1 or "footer" not in boxes:
         return boxes
-    footer = boxes["footer"]
+    footer, bar = boxes["footer"], boxes.get("replay")
     top = max(1, footer.y - rows + 1)
+    below = {"footer": footer._replace(y=top, height=footer.y + 1 - top)}
+    if bar is not None and top > 1:
+        top -= 1
+        below["replay"] = bar._replace(y=top)
     above = {name: box._replace(height=min(box.height, top - box.y)) for name, box in boxes.items() if box.y < top}
-    return above | {"footer": footer._replace(y=top, height=footer.y + 1 - top)}
+    return above | below
 
 
-def _one_pane(width: int, height: int, tile_rows: int, pane: str) -> dict[str, Box]:
-    """Header and footer give way when fewer than six rows are left."""
-    if height < 6:
+def _one_pane(width: int, height: int, tile_rows: int, bar_rows: int, pane: str) -> dict[str, Box]:
+    """Header and footer give way when fewer than LEAST_ROWS are left."""
+    if height < LEAST_ROWS:
         return {pane: Box(0, 0, width, height)}
     boxes = {"header": Box(0, 0, width, 1), "footer": Box(0, height - 1, width, 1)}
     if tile_rows:
         boxes["tiles"] = Box(0, 1, width, tile_rows)
-    boxes[pane] = Box(0, 1 + tile_rows, width, height - 2 - tile_rows)
+    boxes[pane] = Box(0, 1 + tile_rows, width, height - 2 - tile_rows - bar_rows)
     return boxes
 
 

@@ -144,7 +144,9 @@ class RunModel:
         for frame in [*snapshot.frames[-1:], *snapshot.others]:
             if frame.game < len(self.frames):
                 self.frames[frame.game] = frame
-        held = before is not None and snapshot.state != "running" and snapshot.seconds == before.seconds
+        # A replay that stands still shows what was busy then.
+        still = before is not None and snapshot.state != "running" and snapshot.seconds == before.seconds
+        held = still and not self.replay
         if held and not self._held:
             self._sample_values(snapshot)
             self.busy = np.zeros(self.info.n_sms)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,6 +45,14 @@ class UiOptions:
     reduced_motion: bool = False
     """Repaint text once a second and the picture four times a second."""
     screenshots: Path = field(default_factory=Path.cwd)
-    """Folder the screenshot key writes to."""
+    """Folder that screenshots and demos go to."""
     quadrants: bool | None = None
     """Quarter blocks (True), half blocks (False) or whichever suits the pane's width (None)."""
+    gamma_step: int | None = None
+    """Index into picture.GAMMAS to begin with; None: what suits the colour depth."""
+    log_loss: bool = True
+    """Whether the loss axis is logarithmic to begin with."""
+    introduce: bool = False
+    """Whether the guide through the panes shows first."""
+    keymap: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The person's own keys, by action."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 CELL_WIDTH, CELL_HEIGHT = 10, 20
 FONT_SIZE = 16
+BASELINE = 15
 
 
 def _colour(colour: Color | None, default: int) -> int:
@@ -64,17 +65,18 @@ def _font(bold: bool) -> ImageFont.FreeTypeFont:
 @lru_cache(maxsize=4096)
 def glyph_mask(code: int, bold: bool) -> np.ndarray:
     """u1 [20, 10 or 20]: coverage 0..255 of a character's cell; block, box and braille characters are exact."""
-    mask = _shape_mask(code)
+    mask = shape_mask(code)
     if mask is not None:
         return mask
     character = chr(code)
     width = CELL_WIDTH * max(1, cell_len(character))
     image = Image.new("L", (width, CELL_HEIGHT), 0)
-    ImageDraw.Draw(image).text((0, 15), character, fill=255, font=_font(bold), anchor="ls")
+    ImageDraw.Draw(image).text((0, BASELINE), character, fill=255, font=_font(bold), anchor="ls")
     return np.array(image)
 
 
-def _shape_mask(code: int) -> np.ndarray | None:
+def shape_mask(code: int) -> np.ndarray | None:
+    """u1 [20, 10]: coverage of a block, line or braille character; None for all others, which the font has."""
     mask = np.zeros((CELL_HEIGHT, CELL_WIDTH), np.uint8)
     if 0x2800 <= code < 0x2900:
         for bit, (row, column) in enumerate([(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1), (3, 0), (3, 1)]):

@@ -11,6 +11,7 @@ from ofa_tui.engine.protocol import Engine
 from ofa_tui.tui.app import OfaApp
 from ofa_tui.tui.model import RunModel
 from ofa_tui.tui.options import UiOptions, short_path
+from ofa_tui.tui.preferences import read_preferences
 from ofa_tui.tui.terminal import SignalGuard, check_terminal, input_closed
 
 
@@ -33,7 +34,7 @@ def closing_line(model: RunModel, saved: Sequence[Path]) -> str:
 def run_session(engine: Engine, options: UiOptions | None = None) -> int:
     """See ofa_tui.tui.run_ui."""
     check_terminal()
-    app = OfaApp(engine, options=options)
+    app = OfaApp(engine, options=options or read_preferences().options())
 
     def ask(code: int) -> None:
         if app.loop is not None:

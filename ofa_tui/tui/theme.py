@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 from ofa_tui import abi, locations
 from ofa_tui.errors import OfaError
@@ -47,6 +49,9 @@ class Theme:
         return (self.muted, self.train_text, self.serve_text, self.doom_text)[role if role < len(abi.ROLES) else 0]
 
 
+_NO_COLOURS = ("name", "summary", "dark")
+
+
 def for_depth(theme: Theme, depth: Depth) -> Theme:
     """With sixteen colours pastel texts and faint borders fall on greys and black: plain hues take their place."""
     if depth is not Depth.FOUR_BIT:
@@ -69,12 +74,27 @@ def for_depth(theme: Theme, depth: Depth) -> Theme:
 def read_theme(path: Path) -> Theme:
     """Raises OfaError for a file that is not a complete theme."""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-        colours = {name: parse_hex(value) for name, value in data["colours"].items()}
-        return Theme(name=data["name"], summary=data.get("summary", ""), dark=bool(data["dark"]), **colours)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        needed = ", ".join(f.name for f in fields(Theme)[3:])
-        raise OfaError(f"theme {path} cannot be used ({error}); it needs name, dark and [colours] {needed}") from None
+        return _theme_of(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise OfaError(f"theme {path} cannot be used: {error}; correct or remove it") from None
+
+
+def _theme_of(data: Mapping[str, Any]) -> Theme:
+    """Raises ValueError with what is wrong."""
+    colours = data.get("colours", {})
+    needed = [f.name for f in fields(Theme) if f.name not in _NO_COLOURS]
+    if not isinstance(data.get("name"), str) or not data["name"]:
+        raise ValueError("it has no name")
+    if not isinstance(data.get("dark"), bool):
+        raise ValueError("dark must be true or false")
+    if not isinstance(colours, dict):
+        raise ValueError("[colours] must be a table")
+    if missing := [name for name in needed if name not in colours]:
+        raise ValueError(f"[colours] lacks {', '.join(missing)}")
+    if unknown := [name for name in colours if name not in needed]:
+        raise ValueError(f"[colours] knows no colour {', '.join(unknown)}")
+    packed = {name: parse_hex(value) for name, value in colours.items()}
+    return Theme(name=data["name"], summary=str(data.get("summary", "")), dark=data["dark"], **packed)
 
 
 def load_themes() -> dict[str, Theme]:

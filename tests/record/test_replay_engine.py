@@ -37,7 +37,7 @@ def test_everything_is_shown_once_and_in_time(folder, speed):
     engine = ReplayEngine(folder, speed, clock)
     engine.start()
     run = RecordedRun(folder)
-    snapshots = _play(engine, clock, 4.2 / speed)
+    snapshots = [engine.poll(), *_play(engine, clock, 4.2 / speed)]
     assert engine.info.backend == "replay" and engine.info.steps == 40
     for name, recorded in (("losses", run.losses), ("served", run.served), ("sweeps", run.sweeps),
                            ("applied", run.events)):
@@ -89,10 +89,11 @@ def test_pause_holds_everything_and_single_tics_go_on(folder):
     engine.step_tics(2)
     frames = engine.poll().frames
     assert len(frames) == 2 and np.array_equal(frames[0].pixels, frame_of(frames[0].number).pixels)
-    assert not engine.poll().frames
+    there = engine.poll()
+    assert not there.frames and there.seconds == pytest.approx(held.seconds + 2 / 35, abs=1 / 35)
     engine.pause(False)
     after = _play(engine, clock, 0.1)[-1]
-    assert after.seconds == pytest.approx(held.seconds + 0.1) and after.state == "running"
+    assert after.seconds == pytest.approx(there.seconds + 0.1) and after.state == "running"
 
 
 def test_what_a_replay_cannot_do(folder, tmp_path):

@@ -100,3 +100,4 @@ def steady(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The link's rate is measured in real time; no configuration of the machine's user."""
     monkeypatch.setattr(FrameFlow, "rate", lambda self, now: 35.0)
     monkeypatch.setenv("OFA_TUI_CONFIG", str(tmp_path / "config"))
+    monkeypatch.setenv("OFA_TUI_STATE", str(tmp_path / "state"))

@@ -24,6 +24,7 @@ from ofa_tui.tui.colour import Depth
 from ofa_tui.tui.options import UiOptions
 from ofa_tui.tui.screenshot import screen_grid
 from ofa_tui.tui.session import closing_line
+from ofa_tui.tui.theme import load_themes
 
 GOLDEN = Path(__file__).parent / "golden"
 pytestmark = pytest.mark.usefixtures("steady")
@@ -197,9 +198,11 @@ async def test_what_the_engine_refuses_is_said() -> None:
 
 async def test_themes_and_help_and_palette() -> None:
     async with session() as run:
-        for name in ("contrast", "light", "dark"):
+        first, *others = load_themes()
+        for name in (*others, first):
             await run.press("t")
-            assert run.app.colours.name == name
+            assert run.app.colours.name == name and run.app.panes["doom"].grid is not None
+            assert int(run.app.panes["header"].grid.bg[0, 60]) == run.app.themes[name].panel, "painted at once"
         await run.press("question_mark")
         help_text = run.text()
         assert "move one SM from train to serve" in help_text and "take the controls" in help_text

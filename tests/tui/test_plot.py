@@ -6,22 +6,10 @@ import time
 
 import numpy as np
 
+from ofa_tui.axes import Axis, column_bounds, nice_step, smooth, step_label, ticks, value_axis
 from ofa_tui.tui.grid import Grid
 from ofa_tui.tui.layout import Box
-from ofa_tui.tui.plot import (
-    Axis,
-    Curve,
-    PlotView,
-    braille,
-    column_bounds,
-    curve_dots,
-    draw_curve,
-    nice_step,
-    smooth,
-    step_label,
-    ticks,
-    value_axis,
-)
+from ofa_tui.tui.plot import Curve, PlotView, braille, curve_dots, draw_curve
 from ofa_tui.tui.theme import load_themes
 
 
