@@ -54,8 +54,8 @@ class RunInfo:
     doom_missing: str = ""
     wad: str = ""
     notes: tuple[str, ...] = ()
-    end_of_text: int = -1
-    """The id that ends a story when it is sampled."""
+    end_of_text: int = 0
+    """The id that ends a story when it is sampled. Older records do not say it and have 0."""
 
 
 @dataclass(frozen=True)
