@@ -30,7 +30,7 @@ CLOCKS = ("step", "token", "tic")
 
 ACTIONS = (
     "set_role",       # clock step;  target = SM, args[0] = role
-    "prompt",         # clock token; target = prompt slot, args[0] = number of tokens
+    "prompt",         # clock token; target = prompt slot, args[0] = number of tokens; NONE_U32: a story without one
     "sampling",       # clock token; target = seed, args = temperature, top_p (float bits), top_k
     "behaviour",      # clock tic;   target = game, args[0] = index into doom.player.BEHAVIOURS
     "keys",           # clock tic;   target = game, args = forward, side, turn, buttons (a manual command)

@@ -31,6 +31,7 @@ from ofa_tui.engine.library import KernelLibrary, load_kernel
 from ofa_tui.engine.limits import check_steps
 from ofa_tui.engine.protocol import Event
 from ofa_tui.engine.resident import ResidentEngine
+from ofa_tui.engine.steering import sampling_event
 from ofa_tui.errors import OfaError
 from ofa_tui.installation import command
 from ofa_tui.presets import ModelConfig
@@ -54,6 +55,8 @@ class Assembled:
     """Steering that the run is to take, from --events and --prompt."""
     describe: Callable[[], Described]
     """What every checkpoint of the run says of it. Takes a moment: texts are hashed."""
+    sampling: Event
+    """How the run draws its own stories at its beginning."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """Files for a record beside its own, by name."""
 
@@ -139,7 +142,12 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
     def describe() -> Described:
         return Described(Identity.of(config, target, storage), train, config.tokenizer, _repeatable(settings))
 
-    return Assembled(engine, facts, len(config.events) + bool(prompt), describe, texts)
+    return Assembled(engine, facts, len(config.events) + bool(prompt), describe, _sampling(config), texts)
+
+
+def _sampling(config: RunConfig) -> Event:
+    sampling, seed = config.sampling, config.serving.seed if config.serving else config.seed
+    return sampling_event(sampling.temperature, sampling.top_p, sampling.top_k, seed)
 
 
 def _beginning(settings: Settings, config: RunConfig, target: str, storage: str) -> tuple[RunConfig, dict[str, Any]]:

@@ -21,6 +21,7 @@ from ofa_tui.errors import OfaError
 from ofa_tui.installation import command
 
 if TYPE_CHECKING:
+    from ofa_tui.http.server import Endpoint
     from ofa_tui.settings import Settings
 
 DESCRIPTION = """\
@@ -53,6 +54,7 @@ class _Parser(argparse.ArgumentParser):
 
 def _main_parser() -> argparse.ArgumentParser:
     from ofa_tui import settings
+    from ofa_tui.http import options as http
 
     commands = "\n".join(f"  {name:<10} {text}" for name, (_, text) in SUBCOMMANDS.items())
     parser = _Parser(
@@ -70,6 +72,7 @@ def _main_parser() -> argparse.ArgumentParser:
                         help="seconds between two PNG frames (default: 10)")
     record.add_argument("--doom-demo", type=settings.named_path, metavar="OUT.lmp",
                         help="write Doom's player down as a demo")
+    http.add_arguments(parser)
     screen = parser.add_argument_group("the terminal")
     screen.add_argument("--theme", metavar="NAME", help="colour theme")
     screen.add_argument("--reduced-motion", action="store_true", help="repaint as little as possible")
@@ -88,12 +91,24 @@ def _run(args: argparse.Namespace) -> int:
 
         if args.theme is not None:
             check_theme(args.theme)
-        return record_run(chosen, args.record, frame_every_s=args.frame_every, doom_demo=args.doom_demo)
+        return record_run(chosen, args.record, frame_every_s=args.frame_every, doom_demo=args.doom_demo,
+                          endpoint=_endpoint(args))
     if args.doom_demo is not None:
         raise OfaError("--doom-demo needs --record DIR: a demo is written while a run is recorded")
     from ofa_tui.commands.watch import watch_run
 
-    return watch_run(chosen, theme=args.theme, reduced_motion=args.reduced_motion)
+    return watch_run(chosen, theme=args.theme, reduced_motion=args.reduced_motion, endpoint=_endpoint(args))
+
+
+def _endpoint(args: argparse.Namespace) -> Endpoint | None:
+    from ofa_tui.http import options
+
+    chosen = options.from_arguments(args)
+    if chosen is None:
+        return None
+    from ofa_tui.http.server import Endpoint
+
+    return Endpoint(chosen)
 
 
 def _resumed(args: argparse.Namespace) -> Settings:

@@ -84,7 +84,7 @@ def in_processes(arguments: "list[str]") -> "list[str]":
 def main() -> None:
     # A caller's own virtual environment must not be mistaken for the project's.
     env = {k: v for k, v in os.environ.items() if k != "VIRTUAL_ENV"} | interpreter_for_uv()
-    extras = ([] if has_compiler() else ["zig"]) + (["cuda"] if has_gpu() else [])
+    extras = ["http"] + ([] if has_compiler() else ["zig"]) + (["cuda"] if has_gpu() else [])
     state = hashlib.sha256((ROOT / "pyproject.toml").read_bytes())
     state.update(" ".join([*extras, env.get("UV_PYTHON", "")]).encode())
     wanted = state.hexdigest()

@@ -1,4 +1,5 @@
-"""Help and headless records start fast and run on machines without a terminal or a GPU: they load neither's library."""
+"""Help and headless records start fast and run on machines without a terminal, a GPU or the extras: they load none of
+their packages."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = ("textual", "pycuda")
+HEAVY = ("textual", "pycuda", "starlette", "uvicorn")
 STORY = "Once there was a fox who lived under a hill and liked the rain.\n" * 400
 
 
@@ -21,7 +22,7 @@ STORY = "Once there was a fox who lived under a hill and liked the rain.\n" * 40
     ],
     ids=["help", "record"],
 )
-def test_neither_textual_nor_pycuda_is_imported(arguments: list[str], tmp_path: Path) -> None:
+def test_nothing_heavy_is_imported(arguments: list[str], tmp_path: Path) -> None:
     (tmp_path / "story.txt").write_text(STORY)
     code = f"""
 import sys

@@ -6,6 +6,7 @@ import contextlib
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ofa_tui.assemble import assemble, check
 from ofa_tui.commands.checkpoints import checkpoint_folder, code_with_missed, saver_of
@@ -17,8 +18,18 @@ from ofa_tui.record.session import record
 from ofa_tui.record.writer import RunWriter, claim_folder
 from ofa_tui.settings import Settings
 
+if TYPE_CHECKING:
+    from ofa_tui.http.server import Endpoint
 
-def record_run(settings: Settings, folder: Path, *, frame_every_s: float, doom_demo: Path | None = None) -> int:
+
+def record_run(
+    settings: Settings,
+    folder: Path,
+    *,
+    frame_every_s: float,
+    doom_demo: Path | None = None,
+    endpoint: Endpoint | None = None,
+) -> int:
     """Runs to the last step and its held-out sweep. Raises OfaError; a folder that got no run is taken away again."""
     check(settings, doom_required=True)
     if doom_demo is not None and not settings.sms[2]:
@@ -31,7 +42,8 @@ def record_run(settings: Settings, folder: Path, *, frame_every_s: float, doom_d
         writer = RunWriter(folder, facts, run.engine.info, frame_every_s=frame_every_s, demo=demo)
         for name, text in run.texts.items():
             writer.add_text(name, text)
-        code = record(run.engine, writer, saver)
+        with endpoint.serving(run.engine, run.sampling) if endpoint else contextlib.nullcontext(run.engine) as engine:
+            code = record(engine, writer, saver)
     missed = run.events - writer.tally.events_applied
     if missed > 0:
         say(f"{missed} of {run.events} events were not reached: the run ended before their step, token or tic")

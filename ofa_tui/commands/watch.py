@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ofa_tui.assemble import assemble, check
 from ofa_tui.commands.checkpoints import checkpoint_folder, code_with_missed, saver_of
@@ -21,8 +22,13 @@ from ofa_tui.tui.preferences import read_preferences
 from ofa_tui.tui.terminal import check_terminal
 from ofa_tui.tui.theme import check_theme
 
+if TYPE_CHECKING:
+    from ofa_tui.http.server import Endpoint
 
-def watch_run(settings: Settings, *, theme: str | None, reduced_motion: bool) -> int:
+
+def watch_run(
+    settings: Settings, *, theme: str | None, reduced_motion: bool, endpoint: Endpoint | None = None
+) -> int:
     """Shows the run until the person quits. Raises OfaError before anything is built where it cannot be."""
     preferences = read_preferences()
     check_theme(theme or preferences.theme)
@@ -42,15 +48,16 @@ def watch_run(settings: Settings, *, theme: str | None, reduced_motion: bool) ->
             facts=program_facts(run.engine.programs) if settings.timeline else None,
             limits=machine_limits(run.engine.info) if settings.timeline else None,
         )
-        if saver is None:
-            return run_ui(run.engine, options)
-        saver.start()
-        try:
-            code = run_ui(run.engine, options)
-        finally:
-            saver.close()
-            for text in saver.news(run.engine.poll().saved):
-                say(f"ofa-tui: {text}")
+        with endpoint.serving(run.engine, run.sampling) if endpoint else nullcontext(run.engine) as engine:
+            if saver is None:
+                return run_ui(engine, options)
+            saver.start()
+            try:
+                code = run_ui(engine, options)
+            finally:
+                saver.close()
+                for text in saver.news(run.engine.poll().saved):
+                    say(f"ofa-tui: {text}")
         return code_with_missed(code, saver)
 
 

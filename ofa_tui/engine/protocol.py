@@ -14,7 +14,8 @@ from ofa_tui import abi
 class Event:
     """One act of steering. Applied at the first boundary of its clock that is not before `when`.
 
-    `action` is one of abi.ACTIONS, `clock` its clock (abi.CLOCKS). `text` is the prompt of a "prompt" event.
+    `action` is one of abi.ACTIONS, `clock` its clock (abi.CLOCKS). `text` is the prompt of a "prompt" event; an empty
+    one begins a new story without a prompt.
     """
 
     action: str
@@ -24,12 +25,13 @@ class Event:
     args: tuple[int, ...] = ()
     text: str = ""
     source: str = field(default="", compare=False)
-    """Of a playback: the line and the file it is from, for people."""
+    """Where it is from, where that is not the person at the keys: the line and the file of a playback, "HTTP"."""
 
 
 @dataclass(frozen=True)
 class AppliedEvent:
     event: Event
+    """The object that was posted, so that whoever posted it knows it again."""
     at: int
     """Clock value at which it took effect; replaying the event with when=at repeats it exactly."""
 
@@ -52,6 +54,8 @@ class RunInfo:
     doom_missing: str = ""
     wad: str = ""
     notes: tuple[str, ...] = ()
+    end_of_text: int = 0
+    """The id that ends a story when it is sampled. Older records do not say it and have 0."""
 
 
 @dataclass(frozen=True)

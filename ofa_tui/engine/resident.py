@@ -307,6 +307,7 @@ def run_info(config: RunConfig, backend: str, device: str, notes: tuple[str, ...
         doom_missing="" if config.games else config.doom_missing,
         wad=config.doom.wad if config.doom else "",
         notes=notes,
+        end_of_text=config.tokenizer.end_of_text,
     )
 
 

@@ -69,7 +69,7 @@ class Steering:
     # --- checks ---------------------------------------------------------------------------------------------------
 
     def _check(self, event: Event) -> list[int]:
-        """The prompt's tokens, empty for other events."""
+        """The prompt's tokens, empty for other events and for a story without a prompt."""
         action = event.action
         if CLOCK_OF.get(action) is None:
             raise OfaError(f"unknown action {action!r}; choose one of {', '.join(abi.ACTIONS)}")
@@ -92,10 +92,10 @@ class Steering:
     def _check_prompt(self, text: str) -> list[int]:
         if any("\ud800" <= character <= "\udfff" for character in text):
             raise OfaError("the prompt is not UTF-8 text; type it again")
-        tokens = self._config.tokenizer.encode(text)
+        tokens = self._config.tokenizer.encode(text) if text else []
         longest = self._config.model.context - 1
-        if not tokens:
-            raise OfaError("the prompt is empty; type some text")
+        if text and not tokens:
+            raise OfaError("the prompt has no tokens; type some text")
         if len(tokens) > longest:
             raise OfaError(f"the prompt has {len(tokens)} tokens; the model can read {longest}")
         if self._config.sms[abi.SERVE - abi.TRAIN] == 0 and abi.SERVE not in self._planned_roles()[-1]:
@@ -188,7 +188,9 @@ class Steering:
     def _encode(self, event: Event, tokens: list[int], prompts: np.ndarray) -> np.ndarray:
         row = np.zeros(1, abi.EVENT)
         row["when"], row["action"], row["target"] = event.when, abi.ACTIONS.index(event.action), event.target
-        if event.action == "prompt":
+        if event.action == "prompt" and not tokens:
+            row["target"] = abi.NONE_U32
+        elif event.action == "prompt":
             slot = self._prompts % abi.PROMPT_SLOTS
             self._prompts += 1
             prompts[slot, : len(tokens)] = tokens

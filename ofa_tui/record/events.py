@@ -142,7 +142,7 @@ def from_line(line: str) -> Event:
     action = ACTIONS[name]
     when = _clock_value(name, action.clock, entry)
     text = entry.pop("text", None) if action.text else ""
-    if not isinstance(text, str) or (action.text and not text):
+    if not isinstance(text, str):
         raise OfaError(f"is a {name} without a text; add \"text\": \"...\"")
     target, args = _values(name, action, entry)
     if entry:

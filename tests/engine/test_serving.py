@@ -72,6 +72,23 @@ def test_a_live_prompt_is_read_whole_and_reported(kernel, target):
     assert tokens[at].first
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_prompt_without_a_text_ends_a_story_and_the_prompt_that_is_being_read(kernel, target):
+    """The story that follows is that of a fresh run: on weights that stand still, drawn greedily, the same tokens."""
+    running = engine(kernel, config(steps=100_000, learning_rate=0.0, sms=(1, 1, 0), context=256), target)
+    running.post(sampling_event(0.0, 1.0, 0, 1))
+    running.post(Event("prompt", "token", text="x" * 200))
+    running.post(Event("prompt", "token", when=50))
+    running.post(Event("prompt", "token", when=70))
+    tokens, applied = served(running, 100)
+    assert [entry.at for entry in applied] == [0, 0, 50, 70]
+    assert [token.from_prompt for token in tokens[:90]] == [True] * 50 + [False] * 40
+    assert [token.index for token in tokens[:90] if token.first] == [0, 50, 70]
+    assert [token.story for token in tokens[49:71:10]] == [0, 1, 1]
+    assert tokens[70].story == 2
+    assert [token.token for token in tokens[50:70]] == [token.token for token in tokens[70:90]]
+
+
 @pytest.fixture(scope="module")
 def sampler(kernel):
     """A run whose sample task is called by hand with logits of our own."""

@@ -31,7 +31,6 @@ def steering(**changes) -> Steering:
         (Event("set_role", "step", 0, 2, (abi.TRAIN,)), "serve would be left"),
         (Event("set_role", "step", 0, 3, (abi.IDLE,)), "doom would be left"),
         (Event("set_role", "step", -1, 0, (abi.SERVE,)), "cannot happen"),
-        (Event("prompt", "token", text=""), "empty"),
         (Event("prompt", "token", text="x" * 24), "24 tokens; the model can read 23"),
         (sampling_event(float("nan"), 1.0, 0, 1), "temperature"),
         (sampling_event(1.0, 0.0, 0, 1), "top-p"),

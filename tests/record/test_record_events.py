@@ -24,7 +24,7 @@ def _values(name):
 def _events(draw):
     name = draw(st.sampled_from(abi.ACTIONS))
     target = draw(st.integers(0, 2**32 - 1)) if ACTIONS[name].fields else 0
-    text = draw(st.text(st.characters(blacklist_categories=["Cs"]), min_size=1)) if ACTIONS[name].text else ""
+    text = draw(st.text(st.characters(blacklist_categories=["Cs"]))) if ACTIONS[name].text else ""
     return Event(name, clock_of(name), draw(st.integers(0, 2**40)), target, draw(_values(name)), text)
 
 
