@@ -72,7 +72,8 @@ void* train(void* argument) {
     Block block(0, nullptr, 0);
     for (uint64_t step = run.first_step; step < run.end_step; ++step) {
         fill(run, step + 1);
-        const TaskContext ctx = {&run.launch, &run.task, PROGRAM_TRAIN, 0, step, step, 0};
+        uint64_t waits_ns = 0;
+        const TaskContext ctx = {&run.launch, &run.task, PROGRAM_TRAIN, 0, step, step, 0, false, 0, 0, &waits_ns};
         op_publish(block, ctx);
         if (load_acquire(&run.wrong_words) != 0 || load_acquire(&run.telemetry.abort.code) != 0) break;
     }

@@ -78,7 +78,9 @@ void* work(void* argument) {
     Run& run = *self.run;
     uint64_t random = self.sm;
     Place place = {};
+    uint64_t waits_ns = 0;
     TaskContext ctx;
+    ctx.waits_ns = &waits_ns;
     for (uint32_t role = load_acquire(&run.roles[self.sm]);;) {
         role = choose_role(run.launch, self.sm, role, place);
         const bool without = place.blocks == 0;
