@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -12,6 +13,10 @@ import pytest
 from ofa_tui import cli, installation
 
 COMMANDS = (("--help",), ("--version",), ("doctor",), ("program", "show", "--preset", "tiny"), ("prepare", "--help"))
+UNWRITABLE = {os.devnull: (os.O_RDONLY, errno.EBADF)}
+"""What cannot be written: how it is opened, and the error. A device that is always full where the system has one."""
+if Path("/dev/full").exists():
+    UNWRITABLE["/dev/full"] = (os.O_WRONLY, errno.ENOSPC)
 
 
 def run(arguments: tuple[str, ...], output: int, unbuffered: bool) -> tuple[int, str]:
@@ -22,14 +27,18 @@ def run(arguments: tuple[str, ...], output: int, unbuffered: bool) -> tuple[int,
     return done.returncode, done.stderr
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("place", UNWRITABLE)
 @pytest.mark.parametrize("unbuffered", [True, False], ids=["unbuffered", "buffered"])
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
-def test_a_full_output_is_one_sentence(arguments: tuple[str, ...], unbuffered: bool) -> None:
-    with open("/dev/full", "wb") as full:
-        code, said = run(arguments, full.fileno(), unbuffered)
+def test_an_output_that_takes_nothing_is_one_sentence(arguments: tuple[str, ...], unbuffered: bool, place: str) -> None:
+    mode, reason = UNWRITABLE[place]
+    output = os.open(place, mode)
+    try:
+        code, said = run(arguments, output, unbuffered)
+    finally:
+        os.close(output)
     assert code in (1, 2) and said.count("\n") == 1
-    assert said.startswith("ofa-tui: standard output cannot be written (No space left on device)")
+    assert said.startswith(f"ofa-tui: standard output cannot be written ({os.strerror(reason)})")
 
 
 @pytest.mark.parametrize("unbuffered", [True, False], ids=["unbuffered", "buffered"])

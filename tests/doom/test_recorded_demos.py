@@ -15,7 +15,7 @@ from ofa_tui.doom.lmp import Demo
 from ofa_tui.doom.players import BEHAVIOURS
 from tests.wads import freedoom
 
-LENGTHS = (350, pytest.param(3500, marks=pytest.mark.slow))
+LENGTHS = (350, pytest.param(3500, marks=[pytest.mark.slow, pytest.mark.timeout(900)]))
 PLACES = {"freedoom1": ("E1M2", "E2M1", "E3M3"), "freedoom2": ("MAP02", "MAP11", "MAP15")}
 LONGEST_HOLD = 40
 """Tics that a person holds a key."""

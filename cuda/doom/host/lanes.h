@@ -3,7 +3,6 @@
 #pragma once
 
 #include <pthread.h>
-#include <sched.h>
 
 #include "../../platform/platform.h"
 
@@ -26,23 +25,39 @@ private:
     int threads_;
 };
 
-// Holds each of `threads` until all have come. May be used again at once.
+// Holds each of `threads` until all have come. May be used again at once. Those who wait sleep: a thread that yields over
+// and over is served last by a scheduler with other work, and the block stands still with it.
 class Barrier {
 public:
-    void begin(int threads) { threads_ = uint32_t(threads); }
+    void begin(int threads) {
+        threads_ = threads;
+        arrived_ = 0;
+        pthread_mutex_init(&mutex_, nullptr);
+        pthread_cond_init(&all_came_, nullptr);
+    }
+
+    void end() {
+        pthread_cond_destroy(&all_came_);
+        pthread_mutex_destroy(&mutex_);
+    }
 
     void wait() {
-        const uint32_t round = ofa::load_acquire(&round_);
-        if (__atomic_fetch_add(&arrived_, 1u, __ATOMIC_ACQ_REL) + 1 == threads_) {
-            ofa::store_relaxed(&arrived_, 0u);
-            ofa::store_release(&round_, round + 1);
-            return;
+        pthread_mutex_lock(&mutex_);
+        const uint32_t round = round_;
+        if (++arrived_ == threads_) {
+            arrived_ = 0;
+            ++round_;
+            pthread_cond_broadcast(&all_came_);
         }
-        while (ofa::load_acquire(&round_) == round) sched_yield();
+        while (round_ == round) pthread_cond_wait(&all_came_, &mutex_);
+        pthread_mutex_unlock(&mutex_);
     }
 
 private:
-    uint32_t threads_ = 1, arrived_ = 0, round_ = 0;
+    int threads_ = 1, arrived_ = 0;
+    uint32_t round_ = 0;
+    pthread_mutex_t mutex_;
+    pthread_cond_t all_came_;
 };
 
 // One of a block's real threads.
@@ -94,6 +109,7 @@ public:
         work_ = nullptr;
         barrier_.wait();
         for (int i = 1; i < threads_; ++i) pthread_join(handles_[i], nullptr);
+        barrier_.end();
     }
 
 private:
