@@ -30,8 +30,9 @@ CLOCKS = ("step", "token", "tic")
 
 ACTIONS = (
     "set_role",       # clock step;  target = SM, args[0] = role
-    "prompt",         # clock token; target = prompt slot, args[0] = number of tokens; NONE_U32: a story without one
-    "sampling",       # clock token; target = seed, args = temperature, top_p (float bits), top_k
+    "prompt",         # clock token; target = stream, args = number of tokens, prompt slot; 0 tokens: a story without
+    "sampling",       # clock token; target = seed, args = temperature, top_p (float bits), top_k, stream or ALL_STREAMS
+    "end_story",      # clock token; target = stream, which tells the next one or rests (STREAM.keeps_telling)
     "behaviour",      # clock tic;   target = game, args[0] = index into doom.player.BEHAVIOURS
     "keys",           # clock tic;   target = game, args = forward, side, turn, buttons (a manual command)
     "new_game",       # clock tic;   target = game, args = episode, map, skill, seed
@@ -40,7 +41,15 @@ ACTIONS = (
 )
 
 EVENT_RING = 256
-PROMPT_SLOTS = 16
+MAX_STREAMS = 8
+"""Stories that are told at the same time, each from a cache of its own."""
+STREAM_PROMPTS = 16
+PROMPT_SLOTS = MAX_STREAMS * STREAM_PROMPTS
+"""Prompts that have room beside each other: the first STREAM_PROMPTS are those of stream 0, and so on."""
+PASS_ROWS = 8
+"""Tokens that one pass through the weights, an iteration of `decode`, takes in at most: one of each stream that tells,
+and what else fits of the prompts that are being read."""
+ALL_STREAMS = -1
 SERVED_RING = 1 << 16
 FRAME_SLOTS = 64
 """Frames of a game that are kept, 1.8 seconds of it: a reader that polls more often misses none."""
@@ -243,7 +252,7 @@ SERVED = np.dtype(
         ("version", "u8"),       # complete weight version that computed it
         ("time_ns", "u8"),
         ("position", "u4"),      # in the story, from 0; the end-of-text token fed before it is not counted
-        ("_pad", "u4"),
+        ("stream", "u4"),
     ]
 )
 SERVED_PROMPT, SERVED_FIRST = 1, 2
@@ -388,29 +397,56 @@ LAUNCH = np.dtype(
     ]
 )
 
-SERVE_STATE = np.dtype(
+STREAM = np.dtype(
     [
-        ("published", "u8"),          # newest complete weight version
-        ("_line0", "u8", (15,)),
-        ("pin", "u8"),                # version in use by the token being decoded, or NONE_U64
-        ("_line1", "u8", (15,)),
+        ("story", "u8"),              # the one it tells, or will tell next
+        ("tokens", "u8"),             # of this stream so far; its next one is drawn by random_unit(random_seed, tokens)
         ("random_seed", "u8"),
-        ("tokens", "u8"),             # tokens decoded so far (the token clock)
-        ("story", "u8"),
-        ("opened", "u8"),             # owned claims: the tokens before this one are open, or done
-        ("members", "u4"),            # blocks that have a seat; 0: the next one to serve takes the first seat itself
-        ("seats_asked", "u4"),        # 1: a block asks for a seat, or the role table has changed
-        ("next_token_ns", "u8"),      # pacing
-        ("input_token", "i4"),        # fed to the model by the current iteration
-        ("position", "u4"),           # of the input token: its row of the cache
-        ("end_of_text", "i4"),        # id that ends a story
+        ("input_token", "i4"),        # fed to the model next
+        ("position", "u4"),           # of the input token: its row of the stream's cache
         ("prompt_slot", "u4"),        # prompt being read, or NONE_U32
         ("prompt_length", "u4"),
         ("prompt_read", "u4"),
         ("top_k", "u4"),              # 0 = all
         ("temperature", "f4"),        # 0 = greedy
         ("top_p", "f4"),
+        ("telling", "u4"),            # 0: it rests, and no pass takes in a token of it
+        ("keeps_telling", "u4"),      # 1: it begins a story when one ends; 0: it rests until a prompt comes
+    ]
+)
+
+PASS_ROW = np.dtype(
+    [
+        ("stream", "u4"),
+        ("position", "u4"),
+        ("token", "i4"),              # fed to the model
+        ("prompt_token", "i4"),       # what follows it, where that is still the prompt, or -1: then it is sampled
+        ("sampled", "i4"),
+        ("_pad", "u4"),
+    ]
+)
+"""A token of the pass under way. Those of one stream are neighbours in the order of their positions."""
+
+SERVE_STATE = np.dtype(
+    [
+        ("published", "u8"),          # newest complete weight version
+        ("_line0", "u8", (15,)),
+        ("pin", "u8"),                # version in use by the pass under way, or NONE_U64
+        ("_line1", "u8", (15,)),
+        ("tokens", "u8"),             # tokens of all streams so far (the token clock)
+        ("stories", "u8"),            # number of the next story that begins
+        ("opened", "u8"),             # owned claims: the passes before this one are open, or done
+        ("members", "u4"),            # blocks that have a seat; 0: the next one to serve takes the first seat itself
+        ("seats_asked", "u4"),        # 1: a block asks for a seat, or the role table has changed
+        ("next_token_ns", "u8"),      # pacing
+        ("end_of_text", "i4"),        # id that ends a story
         ("vocab_used", "u4"),         # ids the tokenizer has; padding is never sampled
+        ("n_streams", "u4"),
+        ("n_rows", "u4"),             # of the pass under way
+        ("rows_sampled", "u4"),       # `sample` tasks of the pass that are done; the last one ends it
+        ("_pad", "u4"),
+        ("rows", PASS_ROW, (PASS_ROWS,)),
+        ("streams", STREAM, (MAX_STREAMS,)),
     ]
 )
 
@@ -422,6 +458,6 @@ STRUCTS: dict[str, np.dtype] = {
     "TaskWait": TASK_WAIT, "Task": TASK, "Operand": OPERAND, "Program": PROGRAM, "Model": MODEL,
     "Optimizer": OPTIMIZER, "Schedule": SCHEDULE, "Data": DATA, "Event": EVENT, "Control": CONTROL,
     "Queue": QUEUE, "SmStatus": SM_STATUS, "Abort": ABORT, "Served": SERVED, "DoomStatus": DOOM_STATUS,
-    "DoomCommand": DOOM_COMMAND, "DoomSeat": DOOM_SEAT, "Telemetry": TELEMETRY, "ServeState": SERVE_STATE,
-    "Seat": SEAT, "TimelineEntry": TIMELINE_ENTRY, "Launch": LAUNCH,
+    "DoomCommand": DOOM_COMMAND, "DoomSeat": DOOM_SEAT, "Telemetry": TELEMETRY, "Stream": STREAM, "PassRow": PASS_ROW,
+    "ServeState": SERVE_STATE, "Seat": SEAT, "TimelineEntry": TIMELINE_ENTRY, "Launch": LAUNCH,
 }

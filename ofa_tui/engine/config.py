@@ -72,12 +72,14 @@ class TrainState:
 
 
 @dataclass(frozen=True, eq=False)
-class ServingState:
-    """What serving has come to after a whole token: the story so far, and how its next token is made."""
+class StreamState:
+    """What a stream has come to after a whole pass: its story so far, and how its next token is made."""
 
     token: int
-    """Tokens decoded so far."""
+    """Tokens of the stream so far."""
     story: int
+    telling: bool
+    """False where it rests."""
     tokens: np.ndarray
     """i4 [rows]: those of the current story."""
     versions: np.ndarray
@@ -90,6 +92,17 @@ class ServingState:
     seed: int
     """Token n is drawn with random numbers that are a function of the seed and n."""
     sampling: Sampling
+
+
+@dataclass(frozen=True, eq=False)
+class ServingState:
+    """What serving has come to after a whole pass."""
+
+    token: int
+    """Tokens of all streams so far."""
+    stories: int
+    """Stories begun so far, so the number of the next one."""
+    streams: tuple[StreamState, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +138,11 @@ class RunConfig:
     prompt: str = ""
     """What the first story begins with."""
     tokens_per_s: float = 40.0
-    """Pace of serving; 0 = as fast as it goes."""
+    """Pace of each stream, so of passes; 0 = as fast as it goes."""
+    streams: int = 1
+    """Stories that can be told at the same time, 1 to abi.MAX_STREAMS."""
+    telling: int = 0
+    """The first so many streams begin a story when one ends, the others rest until a prompt comes. 0 = all."""
     tics_per_s: float = 35.0
     """Pace of Doom; 0 = as fast as it goes."""
     doom: DoomConfig | None = None

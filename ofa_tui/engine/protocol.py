@@ -14,8 +14,8 @@ from ofa_tui import abi
 class Event:
     """One act of steering. Applied at the first boundary of its clock that is not before `when`.
 
-    `action` is one of abi.ACTIONS, `clock` its clock (abi.CLOCKS). `text` is the prompt of a "prompt" event; an empty
-    one begins a new story without a prompt.
+    `action` is one of abi.ACTIONS, `clock` its clock (abi.CLOCKS). `text` is the prompt of a "prompt" event, `target` its
+    stream; an empty one begins a new story without a prompt.
     """
 
     action: str
@@ -56,6 +56,10 @@ class RunInfo:
     notes: tuple[str, ...] = ()
     end_of_text: int = 0
     """The id that ends a story when it is sampled. Older records do not say it and have 0."""
+    streams: int = 1
+    """Stories that can be told at the same time."""
+    telling: int = 1
+    """The first so many streams begin a story when one ends; the others rest until a prompt comes."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,7 @@ class ServedToken:
     from_prompt: bool
     first: bool
     seconds: float
+    stream: int = 0
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,15 @@ from ofa_tui.engine.protocol import AppliedEvent, Event
 from ofa_tui.errors import OfaError
 
 CLOCK_OF = {
-    "set_role": "step", "prompt": "token", "sampling": "token",
+    "set_role": "step", "prompt": "token", "sampling": "token", "end_story": "token",
     "behaviour": "tic", "keys": "tic", "new_game": "tic", "rewind": "tic", "automap": "tic",
 }  # fmt: skip
-N_ARGS = {"set_role": 1, "prompt": 0, "sampling": 3, "behaviour": 1, "keys": 4, "new_game": 4,
+N_ARGS = {"set_role": 1, "prompt": 0, "sampling": 4, "end_story": 0, "behaviour": 1, "keys": 4, "new_game": 4,
           "rewind": 1, "automap": 4}
 LONGEST_REWIND_S = 3600
-PROMPTS_IN_FLIGHT = abi.PROMPT_SLOTS // 2
-"""Prompts posted and not applied. A slot is used again after PROMPT_SLOTS prompts; by then at least half of them are
-applied, and a prompt that is applied ends the one before it."""
+PROMPTS_IN_FLIGHT = abi.STREAM_PROMPTS // 2
+"""Prompts of a stream posted and not applied. A slot is used again after STREAM_PROMPTS prompts of its stream; by then at
+least half of them are applied, and a prompt that is applied ends the one before it."""
 
 
 def float_bits(value: float) -> int:
@@ -34,9 +34,10 @@ def bits_float(bits: int) -> float:
     return struct.unpack("<f", struct.pack("<i", bits))[0]
 
 
-def sampling_event(temperature: float, top_p: float, top_k: int, seed: int, when: int = 0) -> Event:
-    """The event that changes how tokens are drawn."""
-    return Event("sampling", "token", when, seed, (float_bits(temperature), float_bits(top_p), top_k))
+def sampling_event(temperature: float, top_p: float, top_k: int, seed: int, when: int = 0,
+                   stream: int = abi.ALL_STREAMS) -> Event:
+    """The event that changes how tokens are drawn, of one stream or of all."""
+    return Event("sampling", "token", when, seed, (float_bits(temperature), float_bits(top_p), top_k, stream))
 
 
 class Steering:
@@ -52,7 +53,7 @@ class Steering:
         self._roles = [int(role) for role in roles]
         self._waiting: dict[str, list[tuple[Event, list[int]]]] = {clock: [] for clock in abi.CLOCKS}
         self._in_flight: dict[str, dict[int, Event]] = {clock: {} for clock in abi.CLOCKS}
-        self._prompts = 0
+        self._prompts = [0] * config.streams
         for event in sorted(config.events, key=lambda event: event.when):
             try:
                 self.add(event)
@@ -79,8 +80,9 @@ class Steering:
             raise OfaError(f"{action} takes {N_ARGS[action]} arguments, not {len(event.args)}")
         if not 0 <= event.when < 1 << 63:
             raise OfaError(f"{action} cannot happen at {event.clock} {event.when}")
-        if action == "prompt":
-            return self._check_prompt(event.text)
+        if action in ("prompt", "end_story"):
+            self._check_stream(event.target)
+            return self._check_prompt(event.text) if action == "prompt" else []
         if action == "set_role":
             self._check_role(event)
         elif action == "sampling":
@@ -88,6 +90,11 @@ class Steering:
         else:
             self._check_game(event)
         return []
+
+    def _check_stream(self, stream: int) -> None:
+        if not 0 <= stream < self._config.streams:
+            raise OfaError(f"there is no stream {stream}; they are numbered 0 to {self._config.streams - 1} "
+                           "(--streams N)")
 
     def _check_prompt(self, text: str) -> list[int]:
         if any("\ud800" <= character <= "\udfff" for character in text):
@@ -136,6 +143,8 @@ class Steering:
             raise OfaError(f"top-k {event.args[2]} cannot be; use 0 for all, or a number of tokens")
         if not 0 <= event.target <= abi.NONE_U32:
             raise OfaError(f"seed {event.target} cannot be; use 0 to {abi.NONE_U32}")
+        if event.args[3] != abi.ALL_STREAMS:
+            self._check_stream(event.args[3])
 
     def _check_game(self, event: Event) -> None:
         action, args = event.action, event.args
@@ -176,27 +185,25 @@ class Steering:
                 number = int(control["posted"][clock])
                 if flying and min(flying) <= number - abi.EVENT_RING:
                     break
-                if event.action == "prompt" and self._prompts_in_flight() >= PROMPTS_IN_FLIGHT:
+                if event.action == "prompt" and self._prompts_in_flight(event.target) >= PROMPTS_IN_FLIGHT:
                     break
                 waiting.pop(0)
                 post(clock, self._encode(event, tokens, prompts))
                 flying[number] = event
 
-    def _prompts_in_flight(self) -> int:
-        return sum(event.action == "prompt" for event in self._in_flight["token"].values())
+    def _prompts_in_flight(self, stream: int) -> int:
+        return sum(event.action == "prompt" and event.target == stream for event in self._in_flight["token"].values())
 
     def _encode(self, event: Event, tokens: list[int], prompts: np.ndarray) -> np.ndarray:
         row = np.zeros(1, abi.EVENT)
         row["when"], row["action"], row["target"] = event.when, abi.ACTIONS.index(event.action), event.target
-        if event.action == "prompt" and not tokens:
-            row["target"] = abi.NONE_U32
-        elif event.action == "prompt":
-            slot = self._prompts % abi.PROMPT_SLOTS
-            self._prompts += 1
+        if event.action == "prompt" and tokens:
+            stream = event.target
+            slot = stream * abi.STREAM_PROMPTS + self._prompts[stream] % abi.STREAM_PROMPTS
+            self._prompts[stream] += 1
             prompts[slot, : len(tokens)] = tokens
-            row["target"] = slot
-            row["args"][0, 0] = len(tokens)
-        else:
+            row["args"][0, :2] = len(tokens), slot
+        elif event.action != "prompt":
             row["args"][0, : len(event.args)] = event.args
         return row
 

@@ -4,8 +4,9 @@ A line is `{"step" | "token" | "tic": N, "action": A, ...}`: the clock value at 
 does, and the action's own fields, for example
 
     {"step": 120, "action": "set_role", "sm": 2, "role": "serve"}
-    {"token": 300, "action": "prompt", "text": "Once upon a time"}
-    {"token": 300, "action": "sampling", "seed": 1, "temperature": 0.8, "top_p": 0.95, "top_k": 0}
+    {"token": 300, "action": "prompt", "stream": 0, "text": "Once upon a time"}
+    {"token": 300, "action": "sampling", "seed": 1, "temperature": 0.8, "top_p": 0.95, "top_k": 0, "stream": -1}
+    {"token": 400, "action": "end_story", "stream": 0}
     {"tic": 700, "action": "behaviour", "game": 0, "behaviour": "explore"}
     {"tic": 700, "action": "keys", "game": 0, "forward": 50, "side": 0, "turn": 0, "buttons": 1}
     {"tic": 1400, "action": "new_game", "game": 0, "episode": 1, "map": 2, "skill": 3, "seed": 7}
@@ -52,7 +53,7 @@ class Action:
 
 ACTIONS: dict[str, Action] = {
     "set_role": Action("step", (Field("sm", "target"), Field("role", 0, "role"))),
-    "prompt": Action("token", (), text=True),
+    "prompt": Action("token", (Field("stream", "target", default=0),), text=True),
     "sampling": Action(
         "token",
         (
@@ -60,8 +61,10 @@ ACTIONS: dict[str, Action] = {
             Field("temperature", 0, "float"),
             Field("top_p", 1, "float", default=1.0),
             Field("top_k", 2, default=0),
+            Field("stream", 3, default=abi.ALL_STREAMS),
         ),
     ),
+    "end_story": Action("token", (Field("stream", "target", default=0),)),
     "behaviour": Action("tic", (Field("game", "target", default=0), Field("behaviour", 0, "behaviour"))),
     "keys": Action(
         "tic",
