@@ -34,18 +34,19 @@ class Completion:
     include_usage: bool = False
     """A stream ends with how many tokens were read and written."""
 
-    def prompt_event(self) -> Event:
-        return Event("prompt", "token", text=self.prompt, source=SOURCE)
+    def prompt_event(self, stream: int) -> Event:
+        return Event("prompt", "token", target=stream, text=self.prompt, source=SOURCE)
 
     def sampling_event(self, own: Event) -> Event:
-        """How to draw this one's tokens, where the run draws its own as in `own`."""
-        temperature, top_p, top_k = own.args
+        """How to draw this one's tokens, on the stream of `own`, where that draws its own as in `own`."""
+        temperature, top_p, top_k, stream = own.args
         return Event(
             "sampling", "token", target=own.target if self.seed is None else self.seed, source=SOURCE,
             args=(
                 temperature if self.temperature is None else float_bits(self.temperature),
                 top_p if self.top_p is None else float_bits(self.top_p),
                 top_k if self.top_k is None else self.top_k,
+                stream,
             ),
         )  # fmt: skip
 

@@ -38,13 +38,14 @@ class Run:
         return openai.AsyncOpenAI(base_url=self.url, api_key="none", max_retries=0, timeout=60)
 
     def stories(self) -> list[list[ServedToken]]:
-        """The tokens of each story so far: a story begins with its first token and ends before the next one's."""
-        groups: list[list[ServedToken]] = []
+        """The tokens of each story so far, which are told on one stream without a gap."""
+        groups: dict[int, list[ServedToken]] = {}
         for token in list(self.tokens):
-            if token.first or not groups:
-                groups.append([])
-            groups[-1].append(token)
-        return groups
+            groups.setdefault(token.story, []).append(token)
+        for story in groups.values():
+            assert {token.stream for token in story} == {story[0].stream}
+            assert [token.position for token in story] == list(range(len(story)))
+        return list(groups.values())
 
     def story_of(self, prompt: str) -> list[ServedToken]:
         """The sampled tokens of the one story that begins with this prompt and nothing else before it."""
@@ -67,7 +68,7 @@ def served_run(kernel: KernelLibrary, token: str = "", target: str = "host", **c
         posted.append(event)
 
     running.post = note
-    with endpoint.serving(running, OWN) as shared:
+    with endpoint.serving(running, [OWN] * running.info.streams) as shared:
         run = Run(endpoint.url, shared, posted=posted)
 
         def poll() -> None:

@@ -75,7 +75,7 @@ def test_any_object_is_understood_or_refused(fields, named):
     except ApiError as error:
         assert 400 <= error.status < 500 and error.message
     else:
-        completion.sampling_event(OWN), completion.prompt_event()
+        completion.sampling_event(OWN), completion.prompt_event(0)
 
 
 @given(st.binary(max_size=40) | st.sampled_from([b"[" * 100_000, b"[]", b"1" * 5000, b"\xff\xfe{\x00}\x00"]))
