@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ofa_tui import abi
 from ofa_tui.engine.protocol import ServedToken, Snapshot, StepLoss, SweepLoss
 
 LAST_LOSSES = 20
@@ -23,6 +22,8 @@ class Tally:
     tokens_served: int = 0
     stories: dict[int, str] = field(default_factory=dict)
     """Text of the newest stories by their numbers, at least SAMPLE_CHARACTERS where there are so many."""
+    _newest: dict[int, int] = field(default_factory=dict)
+    """The newest story of each stream."""
     versions_served: tuple[int, int] | None = None
     first_frame: tuple[int, float] | None = None
     """Number and seconds."""
@@ -48,17 +49,18 @@ class Tally:
 
     def add_served(self, token: ServedToken) -> None:
         self.tokens_served += 1
-        if token.story not in self.stories:
+        if self._newest.get(token.stream) != token.story:
+            self._newest[token.stream] = token.story
             self._forget_stories()
         self.stories[token.story] = self.stories.get(token.story, "") + token.text
         oldest = self.versions_served[0] if self.versions_served else token.version
         self.versions_served = (oldest, token.version)
 
     def _forget_stories(self) -> None:
-        """Those before the newest SAMPLE_CHARACTERS, but for as many as may still be told."""
+        """Those that are over and before the newest SAMPLE_CHARACTERS."""
         room = SAMPLE_CHARACTERS
-        for count, number in enumerate(reversed(list(self.stories))):
-            if room <= 0 and count >= abi.MAX_STREAMS:
+        for number in reversed(list(self.stories)):
+            if room <= 0 and number not in self._newest.values():
                 del self.stories[number]
             else:
                 room -= len(self.stories[number])

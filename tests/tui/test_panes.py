@@ -45,7 +45,9 @@ def test_words_stay_whole_across_colours() -> None:
     assert ["".join(text for text, _, _ in line) for line in lines] == ["one two", "three"]
 
 
-_PIECES = st.lists(st.tuples(st.text("ab é日\n", max_size=6), st.floats(0, 3), st.booleans()), max_size=3 * FRESH_PIECES)
+_PIECES = st.lists(
+    st.tuples(st.text("ab é日\n", max_size=6), st.floats(0, 3), st.booleans()), max_size=3 * FRESH_PIECES
+)  # fmt: skip
 
 
 @given(_PIECES, st.integers(2, 14), st.lists(st.integers(0, 40), max_size=5), st.booleans())
@@ -90,7 +92,8 @@ def test_a_stream_that_is_not_the_runs_own_rests_when_its_story_is_over() -> Non
     def serve_tokens(stream: int, story: int, *positions: int, token: int = 5) -> list[ServedToken]:
         nonlocal tokens
         tokens += len(positions)
-        return [ServedToken(tokens - len(positions) + n, token, "x", 1, story, position, False, position == 0, 1.0, stream)
+        first = tokens - len(positions)
+        return [ServedToken(first + n, token, "x", 1, story, position, False, position == 0, 1.0, stream)
                 for n, position in enumerate(positions)]  # fmt: skip
 
     def absorb(served: list[ServedToken], applied: list[AppliedEvent] | None = None) -> list[bool]:
