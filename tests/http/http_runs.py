@@ -59,7 +59,12 @@ def served_run(kernel: KernelLibrary, token: str = "", target: str = "host", **c
     """A run that trains for a moment and serves, so slowly that its log stays short, until it is left."""
     options = {"steps": 200, "sweep_every": 0, "sms": (1, 1, 0), "context": 64, "train_tokens": text_tokens(5000),
                "tokens_per_s": 500}
-    running = engine(kernel, config(**options | changes), target)
+    with polled_run(engine(kernel, config(**options | changes), target), token) as run:
+        yield run
+
+
+@contextlib.contextmanager
+def polled_run(running: Engine, token: str = "") -> Iterator[Run]:
     endpoint = Endpoint(HttpOptions("127.0.0.1", 0, token))
     over, posted, post = threading.Event(), [], running.post
 
@@ -67,7 +72,7 @@ def served_run(kernel: KernelLibrary, token: str = "", target: str = "host", **c
         post(event)
         posted.append(event)
 
-    running.post = note
+    running.post = note  # type: ignore[method-assign]
     with endpoint.serving(running, [OWN] * running.info.streams) as shared:
         run = Run(endpoint.url, shared, posted=posted)
 

@@ -31,6 +31,7 @@ class Stream:
     story: int = -1
     position: int = 0
     prompt: str = ""
+    begun_with: str = ""
 
 
 class ScriptedEngine:
@@ -39,8 +40,8 @@ class ScriptedEngine:
     A prompt of "x" cannot be. Every sampled token is the letter that its story's number stands for.
     """
 
-    def __init__(self, sampling: Event, streams: int = 1, telling: int = 1) -> None:
-        self.info = RunInfo("host", "scripted", 2, "tiny", 1, 10, 1, CONTEXT, 0, 1, end_of_text=END_OF_TEXT,
+    def __init__(self, sampling: Event, streams: int = 1, telling: int = 1, context: int = CONTEXT) -> None:
+        self.info = RunInfo("host", "scripted", 2, "tiny", 1, 10, 1, context, 0, 1, end_of_text=END_OF_TEXT,
                             streams=streams, telling=telling)
         self.posted: list[Event] = []
         self.applied: list[AppliedEvent] = []
@@ -82,22 +83,29 @@ class ScriptedEngine:
 
     def _token(self, number: int, stream: Stream, ends: bool) -> None:
         prompted = bool(stream.prompt)
-        letter = stream.prompt[0] if prompted else chr(97 + stream.story % 26)
+        if prompted:
+            letter, ends = stream.prompt[0], False
+        else:
+            letter, is_last = self.letter(stream)
+            ends = ends or is_last
         stream.prompt = stream.prompt[1:]
-        ends = ends and not prompted
         self.tokens.append(ServedToken(
             len(self.tokens), END_OF_TEXT if ends else ord(letter), "" if ends else letter, 0, stream.story,
             stream.position, prompted, stream.position == 0, 0.0, number,
         ))  # fmt: skip
         self.drawn_as.append(stream.sampling)
         stream.position += 1
-        if ends or stream.position == CONTEXT:
+        if ends or stream.position == self.info.context:
             self._end(stream)
+
+    def letter(self, stream: Stream) -> tuple[str, bool]:
+        """What is sampled, and whether it ends the story, which then has no letter there."""
+        return chr(97 + stream.story % 26), False
 
     def _begin(self, stream: Stream, prompt: str) -> None:
         if not stream.telling or stream.position:
             stream.story, self._stories = self._stories, self._stories + 1
-        stream.telling, stream.position, stream.prompt = True, 0, prompt
+        stream.telling, stream.position, stream.prompt, stream.begun_with = True, 0, prompt, prompt
 
     def _end(self, stream: Stream) -> None:
         if stream.keeps_telling:
