@@ -152,7 +152,7 @@ def _sampling(config: RunConfig, resample: bool) -> tuple[Event, ...]:
     drawn = [(config.sampling, config.seed)] * config.streams
     if config.serving:
         drawn = [(config.sampling if resample else stream.sampling, stream.seed) for stream in config.serving.streams]
-    return tuple(sampling_event(sampling.temperature, sampling.top_p, sampling.top_k, seed, stream=stream)
+    return tuple(sampling_event(sampling.temperature, sampling.top_p, sampling.top_k, seed & abi.NONE_U32, stream=stream)
                  for stream, (sampling, seed) in enumerate(drawn))
 
 

@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from ofa_tui import settings
 from ofa_tui.assemble import assemble, check
 from ofa_tui.console import say
-from ofa_tui.engine.protocol import Engine
+from ofa_tui.engine.protocol import Engine, Snapshot
 from ofa_tui.errors import OfaError
 from ofa_tui.http.options import HttpOptions
 from ofa_tui.http.server import Endpoint
@@ -238,12 +238,12 @@ class Memory:
         return rate * 3600, rate * float(seconds[warm][-1] - seconds[warm][0])
 
 
-def polls(engine: Engine) -> Iterator[None]:
+def polls(engine: Engine) -> Iterator[Snapshot]:
     while True:
         snapshot = engine.poll()
         if snapshot.state in ("aborted", "stopped"):
             raise OfaError(f"the run ended: {snapshot.state} {snapshot.message}")
-        yield
+        yield snapshot
         time.sleep(POLL_S)
 
 
@@ -306,9 +306,7 @@ def main() -> int:
     with endpoint.serving(run.engine, run.sampling) as engine:
         try:
             engine.start()
-            for _ in polls(engine):
-                if run.engine.poll().state == "finished":
-                    break
+            next(snapshot for snapshot in polls(engine) if snapshot.state == "finished")
             judged, memory = serve_clients(engine, endpoint.url, options)
         finally:
             engine.stop()

@@ -48,7 +48,7 @@ def test_clients_that_come_and_go_get_their_own_text(script: ModuleType, streams
     with polled_run(engine) as run:
         wanted = {case: answer_of(script, case) for case in cases}
         assert asyncio.run(script.ask_alone(run.url, "tiny", cases[::5])) == [wanted[case] for case in cases[::5]]
-        judged = asyncio.run(script.soak(run.url, "tiny", wanted, 4.0, clients, seed=7))
+        judged = asyncio.run(script.soak(run.url, "tiny", wanted, 2.5, clients, seed=7))
         assert not judged.wrong, judged.wrong[:3]
         told_on = {event.target for event in run.posted if event.action == "prompt"}
         assert told_on == set(range(min(telling, streams - 1), streams))

@@ -190,4 +190,8 @@ def _last_words(lines: list[list[Span]], room: int, theme: Theme) -> list[Span]:
         over -= cell_len(text[:cut])
         if cut < len(text):
             row.insert(0, (text[cut:], colour, bold))
+    while row and not row[0][0].lstrip():
+        del row[0]
+    if row:
+        row[0] = (row[0][0].lstrip(), *row[0][1:])
     return [("…", theme.muted, False), *row]
