@@ -152,8 +152,10 @@ def _sampling(config: RunConfig, resample: bool) -> tuple[Event, ...]:
     drawn = [(config.sampling, config.seed)] * config.streams
     if config.serving:
         drawn = [(config.sampling if resample else stream.sampling, stream.seed) for stream in config.serving.streams]
-    return tuple(sampling_event(sampling.temperature, sampling.top_p, sampling.top_k, seed & abi.NONE_U32, stream=stream)
-                 for stream, (sampling, seed) in enumerate(drawn))
+    return tuple(
+        sampling_event(sampling.temperature, sampling.top_p, sampling.top_k, seed & abi.NONE_U32, stream=stream)
+        for stream, (sampling, seed) in enumerate(drawn)
+    )
 
 
 def _beginning(settings: Settings, config: RunConfig, target: str, storage: str) -> tuple[RunConfig, dict[str, Any]]:

@@ -42,23 +42,25 @@ class Broker:
 
     # --- any thread -----------------------------------------------------------------------------------------------
 
-    def submit(self, completion: Completion, deliver: Deliver) -> Ticket:
-        """Queues a request. Raises ApiError where the queue is full or the run over."""
-        ticket = Ticket(completion, deliver)
+    def submit(self, requests: Sequence[tuple[Completion, Deliver]]) -> list[Ticket]:
+        """Queues requests, all or none. Raises ApiError where the queue has no room for them, or the run is over."""
+        tickets = [Ticket(completion, deliver) for completion, deliver in requests]
         with self._lock:
             if self._closed:
                 raise run_is_over()
-            if len(self._waiting) >= self._most_waiting + sum(not lane.taken for lane in self._lanes):
-                raise queue_is_full(self._most_waiting)
-            self._waiting.append(ticket)
-        return ticket
+            room = self._most_waiting + sum(not lane.taken for lane in self._lanes)
+            if len(self._waiting) + len(tickets) > room:
+                raise queue_is_full(len(self._waiting))
+            self._waiting.extend(tickets)
+        return tickets
 
-    def cancel(self, ticket: Ticket) -> None:
-        """Nobody waits for the answer any more. Harmless where it has been given."""
+    def cancel(self, tickets: Sequence[Ticket]) -> None:
+        """Nobody waits for these answers any more. Harmless where they have been given."""
         with self._lock:
-            ticket.cancelled = True
-            if ticket in self._waiting:
-                self._waiting.remove(ticket)
+            for ticket in tickets:
+                ticket.cancelled = True
+                if ticket in self._waiting:
+                    self._waiting.remove(ticket)
 
     # --- the polling thread ---------------------------------------------------------------------------------------
 

@@ -128,9 +128,6 @@ class ScriptedEngine:
         """The next poll does not get the oldest tokens that it would get."""
         self._served += count
 
-    def sampling_of(self, stream: int) -> Drawn:
-        return self.streams[stream].sampling
-
 
 def on_stream(sampling: Event, stream: int) -> Event:
     return replace(sampling, args=(*sampling.args[:3], stream))

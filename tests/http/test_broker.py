@@ -65,7 +65,7 @@ class Line:
         if deed == "submit":
             self.submit(value)
         elif deed == "cancel" and value < len(self.asked):
-            self.broker.cancel(self.asked[value].ticket)
+            self.broker.cancel([self.asked[value].ticket])
         elif deed == "passes":
             for ends in value:
                 self.engine.serve(ends)
@@ -88,7 +88,7 @@ class Line:
     def submit(self, completion: Completion) -> None:
         asked = Asked(completion)
         try:
-            asked.ticket = self.broker.submit(completion, asked.items.append)
+            (asked.ticket,) = self.broker.submit([(completion, asked.items.append)])
         except ApiError as error:
             assert error.status == 429
         else:
@@ -167,11 +167,22 @@ def test_turns_come_in_the_order_of_asking_and_a_full_line_refuses():
     for prompt in "ABCDE":
         line.submit(Completion(prompt, max_tokens=1))
     assert [asked.completion.prompt for asked in line.asked] == ["A", "B", "C", "D"]
-    line.broker.cancel(line.asked[1].ticket)
+    line.broker.cancel([line.asked[1].ticket])
     line.submit(Completion("F", max_tokens=1))
     line.settle()
     assert [event.text for event in line.engine.posted if event.text] == ["A", "C", "D", "F"]
     assert not line.asked[1].items
+
+
+def test_several_requests_at_once_have_room_all_or_none():
+    line = Line(2, 1)
+    for count, fits in ((ROOM + 2, False), (ROOM, True), (2, False), (1, True)):
+        requests = [(Completion("A"), [].append)] * count
+        if fits:
+            assert len(line.broker.submit(requests)) == count
+        else:
+            with pytest.raises(ApiError, match=r"\d requests wait"):
+                line.broker.submit(requests)
 
 
 def test_every_stream_that_rests_has_a_request_and_the_next_one_the_first_that_is_free():
@@ -186,7 +197,7 @@ def test_every_stream_that_rests_has_a_request_and_the_next_one_the_first_that_i
         line.engine.serve([False])
         line.broker.take(line.engine.poll())
     assert [(event.target, event.text) for event in line.engine.posted[3:]] == [(2, "D")], "the stream stood idle"
-    line.broker.cancel(line.asked[2].ticket)
+    line.broker.cancel([line.asked[2].ticket])
     line.broker.take(line.engine.poll())
     assert (line.engine.posted[-1].target, line.engine.posted[-1].text) == (3, "E")
     line.settle()

@@ -137,8 +137,8 @@ def test_a_stop_text_ends_an_answer_and_is_not_in_it(run):
 def test_what_cannot_be_is_refused_in_openais_form(run):
     client = run.client()
     with pytest.raises(openai.BadRequestError) as refused:
-        client.completions.create(model=MODEL, prompt="a", n=2)
-    assert refused.value.param == "n" and refused.value.code == "unsupported_parameter"
+        client.completions.create(model=MODEL, prompt="a", best_of=2)
+    assert refused.value.param == "best_of" and refused.value.code == "unsupported_parameter"
     with pytest.raises(openai.BadRequestError, match="100 tokens; the model can read 63"):
         client.completions.create(model=MODEL, prompt="x" * 100)
     with pytest.raises(openai.BadRequestError, match="100 tokens"):
