@@ -14,6 +14,8 @@ import pytest
 from http_runs import OWN, polled_run, wait_until
 from telling_engine import CONTEXT, TellingEngine, told
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*aiter_raw:pytest.PytestUnraisableExceptionWarning")
+"""A client that leaves drops a generator, which may be taken away while the polling thread happens to run."""
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "http_soak.py"
 
 
