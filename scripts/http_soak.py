@@ -120,11 +120,18 @@ async def _whole(client: openai.AsyncOpenAI, model: str, options: dict[str, Any]
 async def soak(url: str, model: str, wanted: dict[Case, Answer], seconds: float, count: int, seed: int) -> Judged:
     """`count` clients that ask until the time is over; each then waits for its last answer."""
     judged, until = Judged(), time.monotonic() + seconds
+    asyncio.get_running_loop().set_exception_handler(_on_loop_error)
     async with clients_of(url) as client:
         await asyncio.gather(*(
             _client(client, model, wanted, until, random.Random(seed + number), judged) for number in range(count)
         ))
     return judged
+
+
+def _on_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """The generators of a stream that was left are closed by the loop, each for itself, and get in each other's way."""
+    if "asyncgen" not in context:
+        loop.default_exception_handler(context)
 
 
 async def _client(client: openai.AsyncOpenAI, model: str, wanted: dict[Case, Answer], until: float,
