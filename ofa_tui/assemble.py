@@ -117,7 +117,7 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
         storage = target_called(target).storage
         config, begins = _beginning(settings, config, target, storage)
         config.check()
-        programs = compile_programs(config.model, train, games=config.games, target=target)
+        programs = compile_programs(config.model, train, games=config.games, streams=config.streams, target=target)
         report = validate(programs)
         notes = (backend.note,) if backend.note else ()
         built = kernel.result()
@@ -146,7 +146,7 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
 
 
 def _sampling(config: RunConfig) -> Event:
-    sampling, seed = config.sampling, config.serving.seed if config.serving else config.seed
+    sampling, seed = config.sampling, config.serving.streams[0].seed if config.serving else config.seed
     return sampling_event(sampling.temperature, sampling.top_p, sampling.top_k, seed)
 
 

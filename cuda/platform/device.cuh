@@ -203,6 +203,10 @@ OFA_INLINE void add_release(T* p, T value) {
     __nv_atomic_add(p, value, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_DEVICE);
 }
 template <class T>
+OFA_INLINE T fetch_add_acq_rel(T* p, T value) {
+    return __nv_atomic_fetch_add(p, value, __NV_ATOMIC_ACQ_REL, __NV_THREAD_SCOPE_DEVICE);
+}
+template <class T>
 OFA_INLINE bool compare_exchange(T* p, T expected, T desired) {
     return __nv_atomic_compare_exchange_n(p, &expected, desired, false, __NV_ATOMIC_ACQ_REL,
                                           __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);

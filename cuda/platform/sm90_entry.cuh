@@ -1,7 +1,7 @@
 // The GPU kernel's entry on Hopper: one CTA of three warpgroups per SM, all resident.
 #pragma once
 
-#include "ops/sm90/token.cuh"
+#include "ops/sm90/pass.cuh"
 #include "tile/attention.cuh"
 #include "tile/pipeline.cuh"
 #include "tile/product.cuh"
@@ -35,6 +35,7 @@ OFA_INLINE bool claims_early(uint32_t opcode) {
     case OPCODE_CROSS_ENTROPY_LOSS_STATISTICS:
     case OPCODE_ADAMW_GAIN:
     case OPCODE_STREAM_BEGIN:
+    case OPCODE_SAMPLE_ROW:
     case OPCODE_SAMPLE:
         return true;
     default:
@@ -252,7 +253,10 @@ OFA_NOINLINE void run_slot(Pipeline& pipeline, const Slot& slot) {
 #else
     if (slot.kind == SLOT_PRODUCT && slot.task.opcode != OPCODE_MATMUL_DW_ADAMW) return;
     if (slot.kind == SLOT_TOKEN) {
-        sm90::run_token(slot.ctx);
+        if (slot.ctx.launch->serve->n_rows == 1)
+            sm90::run_token(slot.ctx);
+        else
+            sm90::run_pass(slot.ctx);
         return;
     }
     if (slot.kind == SLOT_BODY) wait_for_empty_stages(pipeline);

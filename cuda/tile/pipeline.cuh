@@ -51,7 +51,7 @@ struct Pipeline {
     Slot slots[SLOTS];
     Places places[12];
     uint32_t changed_stage[CONSUMERS][STAGES];  // in which stage the lines are that `changed` stands for
-    double turns[TokenMemory::UNIT];  // of the pairs of columns of a head, for each position
+    double turns[RowMemory::UNIT];  // of the pairs of columns of a head, for each position
     Block block;          // of the consumers
     sm90::AttentionViews attention;
     Turn turn;            // the claimer's
