@@ -123,9 +123,12 @@ OFA_INLINE void claim_tasks(Pipeline& pipeline, const Launch& launch) {
                 const Position<SLOTS> before{slots.count - 1};
                 wait_for_slot(&pipeline.slot_empty[before.stage()], before.parity());
             }
-            sm90::arrive(&pipeline.slot_full[slots.stage()]);
         }
         kind = from_first_lane(kind);
+        __syncwarp();
+        if (kind == SLOT_PRODUCT) find_maps(pipeline.slots[slots.stage()]);
+        __syncwarp();
+        if (lane0) sm90::arrive(&pipeline.slot_full[slots.stage()]);
         if (kind == SLOT_LEAVE) return;
         if (kind == SLOT_TOKEN) claim_steps(pipeline, pipeline.turn.ctx, pipeline.turn.place, steps);
         if (lane0) wait_for_slot(&pipeline.claim_next, claims.parity());
@@ -210,10 +213,11 @@ OFA_INLINE void consume_product(Pipeline& pipeline) {
     store_sums(pipeline, sums);
 }
 
-OFA_INLINE void begin(Pipeline& pipeline, const Slot& slot) {
+OFA_INLINE void begin(Pipeline& pipeline, Slot& slot) {
     const uint64_t claimed_ns = slot.ctx.claimed_ns, ready_ns = slot.ctx.ready_ns;
     const uint64_t free_ns = pipeline.ended_ns > claimed_ns ? pipeline.ended_ns : claimed_ns;
     if (slot.ctx.ahead && ready_ns > free_ns) add_wait(slot.ctx, ready_ns - free_ns);
+    slot.ctx.ahead = false;  // waits of its body are the SM's
     begin_task(pipeline.timer, slot.ctx);
     if (claims_early(slot)) sm90::arrive(&pipeline.claim_next);
 }

@@ -28,6 +28,8 @@ constexpr uint32_t SLOT_LEAVE = 0, SLOT_BODY = 1, SLOT_PRODUCT = 2, SLOT_TOKEN =
 struct Slot {
     TaskContext ctx;
     Task task;
+    const sm90::TensorMap* maps[MAX_OPERANDS];  // of a product
+    uint32_t map_copies[MAX_OPERANDS];
     uint32_t kind;
     uint32_t parts;  // of the task that are not done: the last one signals
 };
