@@ -421,8 +421,6 @@ PASS_ROW = np.dtype(
         ("position", "u4"),
         ("token", "i4"),              # fed to the model
         ("prompt_token", "i4"),       # what follows it, where that is still the prompt, or -1: then it is sampled
-        ("sampled", "i4"),
-        ("_pad", "u4"),
     ]
 )
 """A token of the pass under way. Those of one stream are neighbours in the order of their positions."""
@@ -443,8 +441,6 @@ SERVE_STATE = np.dtype(
         ("vocab_used", "u4"),         # ids the tokenizer has; padding is never sampled
         ("n_streams", "u4"),
         ("n_rows", "u4"),             # of the pass under way
-        ("rows_sampled", "u4"),       # `sample` tasks of the pass that are done; the last one ends it
-        ("_pad", "u4"),
         ("rows", PASS_ROW, (PASS_ROWS,)),
         ("streams", STREAM, (MAX_STREAMS,)),
     ]

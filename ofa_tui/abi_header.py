@@ -123,6 +123,7 @@ def abi_header() -> str:
         lines.append(f"constexpr uint32_t {name} = {getattr(abi, name)}u;")
     lines += [
         f"constexpr uint64_t NONE_U64 = {abi.NONE_U64:#x}ull;",
+        f"constexpr int32_t ALL_STREAMS = {abi.ALL_STREAMS};",
         f"constexpr uint32_t ADAMW_DECAY = {ADAMW_DECAY}u;",
         "constexpr uint32_t FENCE_BEFORE = 0x40u, FENCE_AFTER = 0x80u;",
         f"constexpr uint32_t STATISTICS_TILE = {STATISTICS_TILE}u;",

@@ -119,7 +119,7 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
         storage = target_called(target).storage
         config, begins = _beginning(settings, config, target, storage)
         config.check()
-        programs = compile_programs(config.model, train, games=config.games, target=target)
+        programs = compile_programs(config.model, train, games=config.games, streams=config.streams, target=target)
         report = validate(programs)
         notes = (backend.note,) if backend.note else ()
         built = kernel.result()
@@ -144,28 +144,23 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
     def describe() -> Described:
         return Described(Identity.of(config, target, storage), train, config.tokenizer, _repeatable(settings))
 
-    return Assembled(engine, facts, len(config.events) + bool(prompt), describe,
-                     _sampling(config, settings.sampling_asked), texts)
+    return Assembled(engine, facts, len(config.events) + bool(prompt), describe, _sampling(config), texts)
 
 
-def _sampling(config: RunConfig, resample: bool) -> tuple[Event, ...]:
+def _sampling(config: RunConfig) -> tuple[Event, ...]:
     drawn = [(config.sampling, config.seed)] * config.streams
     if config.serving:
-        drawn = [(config.sampling if resample else stream.sampling, stream.seed) for stream in config.serving.streams]
-    return tuple(
-        sampling_event(sampling.temperature, sampling.top_p, sampling.top_k, seed & abi.NONE_U32, stream=stream)
-        for stream, (sampling, seed) in enumerate(drawn)
-    )
+        drawn = [(stream.sampling, stream.seed & abi.NONE_U32) for stream in config.serving.streams]
+    return tuple(sampling_event(sampling.temperature, sampling.top_p, sampling.top_k, seed, stream=stream)
+                 for stream, (sampling, seed) in enumerate(drawn))
 
 
 def _beginning(settings: Settings, config: RunConfig, target: str, storage: str) -> tuple[RunConfig, dict[str, Any]]:
     """The run with the state that it is to begin with, and what its record says of that."""
     if settings.resume:
         checkpoint = Checkpoint(settings.resume)
-        config = going_on(config, checkpoint, target, storage, resample=settings.sampling_asked)
-        if config.serving and len(config.serving.streams) != settings.streams:
-            raise OfaError(f"{checkpoint.path} has {len(config.serving.streams)} streams and --streams gives "
-                           f"{settings.streams}; leave it out")
+        config = going_on(config, checkpoint, target, storage, resample=settings.sampling_asked,
+                          streams=settings.streams)
         if checkpoint.steps != config.train.steps:
             Progress("resume").message(f"{checkpoint.path} was to have {checkpoint.steps} steps and this run "
                                        f"{config.train.steps}: its learning rates are other ones from here on")

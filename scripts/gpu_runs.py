@@ -97,7 +97,7 @@ def hopper_config(model: ModelConfig, steps: int, sms: tuple[int, int, int], **c
 
 
 def programs_of(config: RunConfig, target: str = "host") -> ProgramSet:
-    return compile_programs(config.model, config.train, games=config.games, target=target)
+    return compile_programs(config.model, config.train, games=config.games, streams=config.streams, target=target)
 
 
 def architecture() -> str:

@@ -25,9 +25,8 @@ OFA_INLINE DoomState& snapshot_at(const Launch& launch, int64_t game, uint64_t n
     return ring[number % launch.snapshot_slots];
 }
 
-// All threads.
+// All threads, behind a barrier.
 OFA_FUNCTION void copy_state(Block& block, DoomState& to, const DoomState& from) {
-    block.sync();
     doom::copy_game(block, to.game, from.game);
     uint64_t* pixels = reinterpret_cast<uint64_t*>(to.view);
     const uint64_t* source = reinterpret_cast<const uint64_t*>(from.view);

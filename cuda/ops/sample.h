@@ -70,19 +70,24 @@ OFA_FUNCTION int32_t greedy(Block& block, const float* logits, int64_t n, float 
     });
 }
 
+// The random number that the row's next token is drawn by. Rows before it are of the stream, too.
+OFA_INLINE double draw_of_row(const TaskContext& ctx, int64_t row, const Stream& stream) {
+    const uint32_t before = ctx.launch->serve->rows[row].position - stream.position;
+    return random_unit(stream.random_seed, stream.tokens + before);
+}
+
 // Ids past `vocab_used` are padding of the matrix and are never chosen. Ties with the k-th likeliest all stay.
-OFA_FUNCTION int32_t sample_token(Block& block, const TaskContext& ctx) {
-    const ServeState& serve = *ctx.launch->serve;
-    const float* logits = ctx.operand<const float>(0).data;
-    const int64_t n = serve.vocab_used;
+OFA_FUNCTION int32_t sample_token(Block& block, const TaskContext& ctx, int64_t row, const Stream& stream) {
+    const float* logits = ctx.operand<const float>(0).row(row);
+    const int64_t n = ctx.launch->serve->vocab_used;
     const float largest = block.max(n, -INFINITY, [=](int64_t i) { return logits[i]; });
-    if (!(serve.temperature > 0.0f)) return greedy(block, logits, n, largest);
+    if (!(stream.temperature > 0.0f)) return greedy(block, logits, n, largest);
 
     float* weights = block.scratch<float>();
-    const float inverse = 1.0f / serve.temperature;
+    const float inverse = 1.0f / stream.temperature;
     block.for_each(n, [&](int64_t i) { weights[i] = math::exp((logits[i] - largest) * inverse); });
     block.sync();
-    const int64_t k = serve.top_k;
+    const int64_t k = stream.top_k;
     if (k > 0 && k < n) {
         const float least = largest_threshold([&](float t) {
             return block.sum(n, [=](int64_t i) { return weights[i] >= t ? 1 : 0; }) >= k;
@@ -90,31 +95,61 @@ OFA_FUNCTION int32_t sample_token(Block& block, const TaskContext& ctx) {
         block.for_each(n, [&](int64_t i) { weights[i] = weights[i] >= least ? weights[i] : 0.0f; });
         block.sync();
     }
-    if (serve.top_p < 1.0f) {
-        const float wanted = serve.top_p * block.sum(n, [=](int64_t i) { return weights[i]; });
+    if (stream.top_p < 1.0f) {
+        const float wanted = stream.top_p * block.sum(n, [=](int64_t i) { return weights[i]; });
         const float least = largest_threshold([&](float t) {
             return block.sum(n, [=](int64_t i) { return weights[i] >= t ? weights[i] : 0.0f; }) >= wanted;
         });
         block.for_each(n, [&](int64_t i) { weights[i] = weights[i] >= least ? weights[i] : 0.0f; });
         block.sync();
     }
-    return draw(block, weights, weights + n, n, random_unit(serve.random_seed, serve.tokens));
+    return draw(block, weights, weights + n, n, draw_of_row(ctx, row, stream));
 }
 
-// logits [1, V] -> the next token; while a prompt is read its next token follows instead.
-OFA_OP void op_sample(Block& block, const TaskContext& ctx) {
-    ServeState& serve = *ctx.launch->serve;
-    const uint64_t needed = serving_scratch_bytes(ctx.launch->model);
-    if (!block.broadcast([&] { return check(ctx, needed, block.scratch_bytes()); })) return;
-    const bool from_prompt = serve.prompt_slot != NONE_U32;
-    const int32_t token = from_prompt ? ctx.launch->prompts[uint64_t(serve.prompt_slot) * ctx.launch->model.context +
-                                                            serve.prompt_read]
-                                      : sample_token(block, ctx);
+// The token that follows a row of the pass; sampled(row, stream) is asked for it by all threads where that is not still
+// the prompt.
+template <class Sampled>
+OFA_INLINE int32_t next_of_row(Block& block, const TaskContext& ctx, int64_t r, Sampled sampled) {
+    const ServeState& serve = *ctx.launch->serve;
+    const PassRow& row = serve.rows[r];
+    const int32_t next = row.prompt_token >= 0 ? row.prompt_token : sampled(r, serve.streams[row.stream]);
     block.sync();
+    return next;
+}
+
+// A row of logits [PASS_ROWS, V] -> next [PASS_ROWS, 1], i4. A pass of one row leaves that to the task that ends it, which
+// saves a hand-off.
+template <class Sampled>
+OFA_INLINE void sample_row(Block& block, const TaskContext& ctx, Sampled sampled) {
+    const int64_t r = ctx.row0(), n = ctx.launch->serve->n_rows;
+    if (n == 1 || r >= n) return;
+    const int32_t next = next_of_row(block, ctx, r, sampled);
+    if (block.leader()) *ctx.operand<int32_t>(1).row(r) = next;
+}
+
+// Ends a pass.
+template <class Sampled>
+OFA_INLINE void sample(Block& block, const TaskContext& ctx, Sampled sampled) {
+    const bool alone = ctx.launch->serve->n_rows == 1;
+    const int32_t first = alone ? next_of_row(block, ctx, 0, sampled) : 0;
     if (!block.leader()) return;
-    if (from_prompt && ++serve.prompt_read == serve.prompt_length) serve.prompt_slot = NONE_U32;
-    append_token(ctx, token, from_prompt);
-    release_pin(serve);
+    const Matrix<const int32_t> next = ctx.operand<const int32_t>(1);
+    end_pass(ctx, [&](uint32_t r) { return alone ? first : *next.row(r); });
+}
+
+OFA_INLINE bool can_sample(Block& block, const TaskContext& ctx) {
+    const uint64_t needed = serving_scratch_bytes(ctx.launch->model);
+    return block.broadcast([&] { return check(ctx, needed, block.scratch_bytes()); });
+}
+
+OFA_OP void op_sample_row(Block& block, const TaskContext& ctx) {
+    if (!can_sample(block, ctx)) return;
+    sample_row(block, ctx, [&](int64_t r, const Stream& stream) { return sample_token(block, ctx, r, stream); });
+}
+
+OFA_OP void op_sample(Block& block, const TaskContext& ctx) {
+    if (!can_sample(block, ctx)) return;
+    sample(block, ctx, [&](int64_t r, const Stream& stream) { return sample_token(block, ctx, r, stream); });
 }
 
 }  // namespace ofa

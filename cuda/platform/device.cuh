@@ -55,8 +55,11 @@ public:
 #if defined(OFA_SM90)
     __device__ void sync() { asm volatile("bar.sync 1, 256;" ::: "memory"); }
 #else
-    // The threads of a warp may come one after the other.
-    __device__ void sync() { asm volatile("barrier.sync 1, 256;" ::: "memory"); }
+    // The threads of a warp may come one after the other; `bar.sync` wants them together.
+    __device__ void sync() {
+        __syncwarp();
+        asm volatile("bar.sync 1, 256;" ::: "memory");
+    }
 #endif
 
     template <class F>
@@ -197,10 +200,17 @@ template <class T>
 OFA_INLINE T fetch_add_relaxed(T* p, T value) {
     return __nv_atomic_fetch_add(p, value, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
 }
+// Nobody waits for the memory's answer, as for that of an atomic whose result is looked at.
+OFA_INLINE void add_relaxed(uint64_t* p, uint64_t value) {
+    asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" : : "l"(__cvta_generic_to_global(p)), "l"(value) : "memory");
+}
 // After a block barrier one thread's release covers the writes of the whole block (causality is cumulative).
+OFA_INLINE void add_release(uint64_t* p, uint64_t value) {
+    asm volatile("red.release.gpu.global.add.u64 [%0], %1;" : : "l"(__cvta_generic_to_global(p)), "l"(value) : "memory");
+}
 template <class T>
-OFA_INLINE void add_release(T* p, T value) {
-    __nv_atomic_add(p, value, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_DEVICE);
+OFA_INLINE T fetch_add_acq_rel(T* p, T value) {
+    return __nv_atomic_fetch_add(p, value, __NV_ATOMIC_ACQ_REL, __NV_THREAD_SCOPE_DEVICE);
 }
 template <class T>
 OFA_INLINE bool compare_exchange(T* p, T expected, T desired) {

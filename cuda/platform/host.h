@@ -150,9 +150,14 @@ template <class T>
 OFA_INLINE T fetch_add_relaxed(T* p, T value) {
     return __atomic_fetch_add(p, value, __ATOMIC_RELAXED);
 }
+OFA_INLINE void add_relaxed(uint64_t* p, uint64_t value) { __atomic_fetch_add(p, value, __ATOMIC_RELAXED); }
 template <class T>
 OFA_INLINE void add_release(T* p, T value) {
     __atomic_fetch_add(p, value, __ATOMIC_RELEASE);
+}
+template <class T>
+OFA_INLINE T fetch_add_acq_rel(T* p, T value) {
+    return __atomic_fetch_add(p, value, __ATOMIC_ACQ_REL);
 }
 // True when *p was `expected` and is now `desired`.
 template <class T>

@@ -1,7 +1,7 @@
 // The GPU kernel's entry on Hopper: one CTA of three warpgroups per SM, all resident.
 #pragma once
 
-#include "ops/sm90/token.cuh"
+#include "ops/sm90/pass.cuh"
 #include "tile/attention.cuh"
 #include "tile/pipeline.cuh"
 #include "tile/product.cuh"
@@ -35,6 +35,7 @@ OFA_INLINE bool claims_early(uint32_t opcode) {
     case OPCODE_CROSS_ENTROPY_LOSS_STATISTICS:
     case OPCODE_ADAMW_GAIN:
     case OPCODE_STREAM_BEGIN:
+    case OPCODE_SAMPLE_ROW:
     case OPCODE_SAMPLE:
         return true;
     default:
@@ -122,9 +123,12 @@ OFA_INLINE void claim_tasks(Pipeline& pipeline, const Launch& launch) {
                 const Position<SLOTS> before{slots.count - 1};
                 wait_for_slot(&pipeline.slot_empty[before.stage()], before.parity());
             }
-            sm90::arrive(&pipeline.slot_full[slots.stage()]);
         }
         kind = from_first_lane(kind);
+        __syncwarp();
+        if (kind == SLOT_PRODUCT) find_maps(pipeline.slots[slots.stage()]);
+        __syncwarp();
+        if (lane0) sm90::arrive(&pipeline.slot_full[slots.stage()]);
         if (kind == SLOT_LEAVE) return;
         if (kind == SLOT_TOKEN) claim_steps(pipeline, pipeline.turn.ctx, pipeline.turn.place, steps);
         if (lane0) wait_for_slot(&pipeline.claim_next, claims.parity());
@@ -209,10 +213,11 @@ OFA_INLINE void consume_product(Pipeline& pipeline) {
     store_sums(pipeline, sums);
 }
 
-OFA_INLINE void begin(Pipeline& pipeline, const Slot& slot) {
+OFA_INLINE void begin(Pipeline& pipeline, Slot& slot) {
     const uint64_t claimed_ns = slot.ctx.claimed_ns, ready_ns = slot.ctx.ready_ns;
     const uint64_t free_ns = pipeline.ended_ns > claimed_ns ? pipeline.ended_ns : claimed_ns;
     if (slot.ctx.ahead && ready_ns > free_ns) add_wait(slot.ctx, ready_ns - free_ns);
+    slot.ctx.ahead = false;  // waits of its body are the SM's
     begin_task(pipeline.timer, slot.ctx);
     if (claims_early(slot)) sm90::arrive(&pipeline.claim_next);
 }
@@ -252,7 +257,10 @@ OFA_NOINLINE void run_slot(Pipeline& pipeline, const Slot& slot) {
 #else
     if (slot.kind == SLOT_PRODUCT && slot.task.opcode != OPCODE_MATMUL_DW_ADAMW) return;
     if (slot.kind == SLOT_TOKEN) {
-        sm90::run_token(slot.ctx);
+        if (slot.ctx.launch->serve->n_rows == 1)
+            sm90::run_token(slot.ctx);
+        else
+            sm90::run_pass(slot.ctx);
         return;
     }
     if (slot.kind == SLOT_BODY) wait_for_empty_stages(pipeline);

@@ -27,8 +27,8 @@ struct Place {
 
 OFA_INLINE bool is_owned(const Program& program) { return program.claims == CLAIM_OWNED; }
 
-// As many as the last task waits for: their lanes count from 0, so that each block has one of them.
-OFA_INLINE uint32_t most_seats(const Program& program) { return program.tasks[program.n_tasks - 1].waits[0].count; }
+// As many as the task before the last waits for: their lanes count from 0, so that each block has one of them.
+OFA_INLINE uint32_t most_seats(const Program& program) { return program.tasks[program.n_tasks - 2].waits[0].count; }
 
 // The first task from `from` on whose lane is the block's, or n_tasks. Lanes come in runs that count up from 0, so that
 // a block's task in a run is found from any other, and a run is skipped from its last task.

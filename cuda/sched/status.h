@@ -8,8 +8,6 @@ namespace ofa {
 
 OFA_INLINE SmStatus& status_of(const TaskContext& ctx) { return ctx.launch->telemetry->sms[ctx.sm]; }
 
-OFA_INLINE void add_relaxed(uint64_t* total, uint64_t amount) { fetch_add_relaxed(total, amount); }
-
 OFA_INLINE void show_task(const TaskContext& ctx, uint32_t phase) {
     SmStatus& status = status_of(ctx);
     store_relaxed(&status.opcode, uint32_t(ctx.task->opcode));

@@ -37,7 +37,7 @@ OFA_INLINE void load_lines(Pipeline& pipeline, const Slot& slot, Position<STAGES
         sm90::Barrier* const full = &pipeline.full[stage];
         sm90::arrive_expecting(full, matrices * CONSUMERS * LINES_BYTES);
         for (int matrix = 0; matrix < matrices; ++matrix) {
-            const sm90::TensorMap* const map = tensor_map(slot.ctx, task, 2 + matrix, MAP_LINES);
+            const sm90::TensorMap* const map = tensor_map(slot, 2 + matrix, MAP_LINES);
             for (int consumer = 0; consumer < CONSUMERS; ++consumer)
                 sm90::load_2d(lines_at(pipeline, stage, matrix, consumer), map, task.tile[2] + i * LINE_COLUMNS,
                               task.tile[0] + 64 * consumer, full);
@@ -54,7 +54,7 @@ OFA_INLINE void store_lines(Pipeline& pipeline, const Slot& slot, int consumer, 
     const uint32_t stage = pipeline.changed_stage[consumer][changed.stage()];
     changed.advance();
     for (int matrix = 0; matrix < matrices; ++matrix)
-        sm90::store_2d(tensor_map(slot.ctx, task, output + matrix, MAP_LINES), task.tile[2] + i * LINE_COLUMNS,
+        sm90::store_2d(tensor_map(slot, output + matrix, MAP_LINES), task.tile[2] + i * LINE_COLUMNS,
                        task.tile[0] + 64 * consumer, lines_at(pipeline, stage, matrix, consumer));
     sm90::commit_stores();
     sm90::wait_until_read<0>();

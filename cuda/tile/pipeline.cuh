@@ -28,6 +28,8 @@ constexpr uint32_t SLOT_LEAVE = 0, SLOT_BODY = 1, SLOT_PRODUCT = 2, SLOT_TOKEN =
 struct Slot {
     TaskContext ctx;
     Task task;
+    const sm90::TensorMap* maps[MAX_OPERANDS];  // of a product
+    uint32_t map_copies[MAX_OPERANDS];
     uint32_t kind;
     uint32_t parts;  // of the task that are not done: the last one signals
 };
@@ -51,7 +53,7 @@ struct Pipeline {
     Slot slots[SLOTS];
     Places places[12];
     uint32_t changed_stage[CONSUMERS][STAGES];  // in which stage the lines are that `changed` stands for
-    double turns[TokenMemory::UNIT];  // of the pairs of columns of a head, for each position
+    double turns[RowMemory::UNIT];  // of the pairs of columns of a head, for each position
     Block block;          // of the consumers
     sm90::AttentionViews attention;
     Turn turn;            // the claimer's

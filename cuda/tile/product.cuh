@@ -22,10 +22,19 @@ namespace ofa {
 // outside. Base 16-byte aligned, pitch a multiple of 8.
 constexpr uint32_t MAP_A = 0, MAP_B = 1, MAP_A_BY_K = 2, MAP_B_BY_K = 3, MAP_OUT = 4, MAP_LINES = 5, MAP_USES = 6;
 
-OFA_INLINE const sm90::TensorMap* tensor_map(const TaskContext& ctx, const Task& task, int operand, uint32_t use) {
-    const Operand& o = ctx.launch->operands[task.operands[operand]];
-    const uint64_t copy = ctx.copy_of(o);
-    return reinterpret_cast<const sm90::TensorMap*>(ctx.launch->tensor_maps) + o.tensor_map + use * o.copies + copy;
+// By the warp that claims: where the maps of a product's operands are. Looked up at each copy, it would wait for that.
+OFA_INLINE void find_maps(Slot& slot) {
+    const uint32_t lane = threadIdx.x % 32;
+    if (lane >= MAX_OPERANDS || slot.task.operands[lane] == NONE_U16) return;
+    const Operand& o = slot.ctx.launch->operands[slot.task.operands[lane]];
+    if (o.tensor_map == NONE_U32) return;
+    slot.maps[lane] = reinterpret_cast<const sm90::TensorMap*>(slot.ctx.launch->tensor_maps) + o.tensor_map +
+                      slot.ctx.copy_of(o);
+    slot.map_copies[lane] = o.copies;
+}
+
+OFA_INLINE const sm90::TensorMap* tensor_map(const Slot& slot, int operand, uint32_t use) {
+    return slot.maps[operand] + use * slot.map_copies[operand];
 }
 
 OFA_INLINE bool is_product(uint32_t opcode) {
@@ -63,8 +72,8 @@ OFA_INLINE bool has_tail(uint32_t opcode) {
 OFA_INLINE void load_product(Pipeline& pipeline, const Slot& slot, Position<STAGES>& at) {
     const Task& task = slot.task;
     const bool a_mn = a_by_k(task.opcode), b_mn = b_by_k(task.opcode);
-    const sm90::TensorMap* a = tensor_map(slot.ctx, task, 0, a_mn ? MAP_A_BY_K : MAP_A);
-    const sm90::TensorMap* b = tensor_map(slot.ctx, task, 1, b_mn ? MAP_B_BY_K : MAP_B);
+    const sm90::TensorMap* a = tensor_map(slot, 0, a_mn ? MAP_A_BY_K : MAP_A);
+    const sm90::TensorMap* b = tensor_map(slot, 1, b_mn ? MAP_B_BY_K : MAP_B);
     sm90::prefetch(a);
     sm90::prefetch(b);
     const int32_t row0 = task.tile[0], col0 = task.tile[2];

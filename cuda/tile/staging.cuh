@@ -73,7 +73,7 @@ OFA_INLINE void send_chunk(Pipeline& pipeline, const Slot& slot, int consumer, i
                            Position<BUFFERS>& at) {
     const uint32_t buffer = at.stage();
     wait_for(&pipeline.staged[consumer][buffer], at.parity());
-    sm90::store_2d(tensor_map(slot.ctx, slot.task, operand, MAP_OUT), column, slot.task.tile[0] + 64 * consumer,
+    sm90::store_2d(tensor_map(slot, operand, MAP_OUT), column, slot.task.tile[0] + 64 * consumer,
                    pipeline.staging[consumer][buffer]);
     sm90::commit_stores();
     sm90::wait_until_read<0>();
@@ -98,7 +98,7 @@ OFA_INLINE void store_gelu(Pipeline& pipeline, const float (&sums)[128]) {
 // By the loader: the inputs of GELU at the tile's places, a chunk a stage.
 OFA_INLINE void load_gelu_inputs(Pipeline& pipeline, const Slot& slot, Position<STAGES>& at) {
     const Task& task = slot.task;
-    const sm90::TensorMap* const map = tensor_map(slot.ctx, task, 2, MAP_OUT);
+    const sm90::TensorMap* const map = tensor_map(slot, 2, MAP_OUT);
     for (int column = 0; column < task.tile[3]; column += CHUNK_COLUMNS, at.advance()) {
         const uint32_t stage = at.stage();
         wait_for(&pipeline.empty[stage], at.parity() ^ 1);

@@ -53,13 +53,11 @@ struct StepRing {
     sm90::Barrier full[STEP_SLOTS], empty[STEP_SLOTS];
 };
 
-// Shared memory of a block during a token, in the place of what products stage. Sums and squares are there twice: a step
-// writes one copy while threads still read the other.
-struct TokenMemory {
+// What is there twice is written in one copy while threads still read the other.
+struct RowMemory {
     static constexpr int WARPS = 8, SLICE = MOST_ACROSS / WARPS, SLICE_PAIRS = SLICE * WEIGHT_BLOCK / 2;
     static constexpr int UNIT = 32;  // columns of a unit
 
-    Step steps[STEP_SLOTS];
     float parts[2][WARPS][MOST_PAIRS * 2 * WEIGHT_BLOCK];
     float squares[2][WARPS];
     // A warp's slice of each chunk of the input: pairs of bf16, then their pairs of rests, in the order of fragments.
@@ -69,9 +67,34 @@ struct TokenMemory {
     alignas(16) bf16 k[UNIT];
     float outs[2][WARPS][UNIT];
     float largest[2][WARPS], sums[2][WARPS];
+};
+
+// The same where a pass has several rows. A warp has the sums of a pair of blocks of weight rows, for all of them.
+struct RowsMemory {
+    float parts[2][RowMemory::WARPS][2 * WEIGHT_BLOCK][PASS_ROWS];
+    float squares[2][RowMemory::WARPS][PASS_ROWS];
+    float values[3][PASS_ROWS][RowMemory::UNIT];  // a unit's q, k and v
+    alignas(16) bf16 keys[PASS_ROWS][RowMemory::UNIT];
+    float cosine[PASS_ROWS][RowMemory::UNIT], sine[PASS_ROWS][RowMemory::UNIT];
+    float largest[PASS_ROWS][RowMemory::WARPS], sums[PASS_ROWS][RowMemory::WARPS];
+
+    // Of attention, which has no weights: [row][part][column] in one copy of `parts`.
+    OFA_INLINE float* outs(uint32_t turn, int row, int part) {
+        static_assert(sizeof parts[0] >= sizeof(float) * PASS_ROWS * RowMemory::WARPS * RowMemory::UNIT);
+        return &parts[turn][0][0][0] + (row * RowMemory::WARPS + part) * RowMemory::UNIT;
+    }
+};
+
+// Shared memory of a block during a pass, in the place of what products stage.
+struct TokenMemory {
+    union {
+        RowMemory one;
+        RowsMemory several;
+    };
+    Step steps[STEP_SLOTS];
     const TaskContext* ctx;
     uint32_t given_up;
-    uint64_t started_ns[WARPS], checked_ns[WARPS];  // of a long wait
+    uint64_t started_ns[RowMemory::WARPS], checked_ns[RowMemory::WARPS];  // of a long wait
     // What the leader has counted: tasks, signals of one counter; the token's begin; clocks.
     uint32_t tasks, signals, counter;
     uint64_t began_ns, began, last, waited, spent[OPCODE_COUNT];

@@ -16,19 +16,19 @@ from typing import Any
 import numpy as np
 import tokenizers as hf
 
-from ofa_tui import __version__
+from ofa_tui import __version__, abi
 from ofa_tui.checkpoint.header import Fields, brief
-from ofa_tui.checkpoint.names import EXP_AVG, EXP_AVG_SQ, cache_name, tensor_name
+from ofa_tui.checkpoint.names import EXP_AVG, EXP_AVG_SQ, cache_name, serving_name, tensor_name
 from ofa_tui.checkpoint.tensors import HASH, Tensor, TensorFile, kind_of
 from ofa_tui.data.tokenizers import ByteTokenizer, FileTokenizer, Tokenizer
-from ofa_tui.engine.config import RunConfig, RunState, Sampling, ServingState, TrainState
+from ofa_tui.engine.config import RunConfig, RunState, Sampling, ServingState, StreamState, TrainState
 from ofa_tui.engine.layouts import from_bf16
 from ofa_tui.engine.telemetry import learning_rate
 from ofa_tui.errors import OfaError
 from ofa_tui.presets import ModelConfig, TrainConfig
 from ofa_tui.program.graph import matrix_shapes
 
-FORMAT = "ofa-tui 1"
+FORMAT = "ofa-tui 2"
 TOKENIZER = "tokenizer.json"
 FREE = ("steps", "sweep_every", "sweep_batches")
 """Of a training's settings: they do not change a step, but for the learning rate."""
@@ -133,12 +133,13 @@ def tensors_of(state: RunState, run: Described) -> tuple[dict[str, Tensor], dict
     for prefix, group in (("", state.train.weights), (EXP_AVG, state.train.m), (EXP_AVG_SQ, state.train.v)):
         for name, array in group.items():
             arrays[prefix + tensor_name(name)] = array[0] if array.shape[0] == 1 else array
-    serving = state.serving
-    for which, caches in (("key", serving.keys), ("value", serving.values)):
-        for layer, cache in enumerate(caches.values()):
-            arrays[cache_name(layer, which)] = cache
-    arrays["serving.tokens"], arrays["serving.versions"] = serving.tokens, serving.versions
-    arrays["serving.prompt"] = serving.prompt
+    for number, stream in enumerate(state.serving.streams):
+        for which, caches in (("key", stream.keys), ("value", stream.values)):
+            for layer, cache in enumerate(caches.values()):
+                arrays[cache_name(number, layer, which)] = cache
+        arrays[serving_name(number, "tokens")] = stream.tokens
+        arrays[serving_name(number, "versions")] = stream.versions
+        arrays[serving_name(number, "prompt")] = stream.prompt
     if vocabulary := _tokenizer_json(run.tokenizer):
         arrays[TOKENIZER] = np.frombuffer(vocabulary, np.uint8)
     position = {
@@ -147,9 +148,9 @@ def tensors_of(state: RunState, run: Described) -> tuple[dict[str, Tensor], dict
         "sweep_due": state.sweep_due,
         "sequences_seen": state.step * run.train.batch,
         "learning_rate": learning_rate(state.step, run.train),
-        "token": serving.token,
-        "story": serving.story,
-        "sampling": dataclasses.asdict(serving.sampling) | {"seed": serving.seed},
+        "token": state.serving.token,
+        "stories": state.serving.stories,
+        "streams": [_stream_entry(stream) for stream in state.serving.streams],
     }
     metadata = {
         "format": FORMAT,
@@ -159,6 +160,11 @@ def tensors_of(state: RunState, run: Described) -> tuple[dict[str, Tensor], dict
         "settings": json.dumps(run.settings),
     }
     return {name: Tensor(kind_of(array), array) for name, array in arrays.items()}, metadata
+
+
+def _stream_entry(stream: StreamState) -> dict[str, object]:
+    return {"token": stream.token, "story": stream.story, "telling": stream.telling, "seed": stream.seed,
+            "sampling": dataclasses.asdict(stream.sampling)}
 
 
 # --- from a file ----------------------------------------------------------------------------------------------------
@@ -182,11 +188,8 @@ class Checkpoint:
     def _read_position(self, state: Fields) -> None:
         self.step, self.steps = state.integer("step"), state.integer("steps", 1)
         self._sweep_due = state.flag("sweep_due")
-        self._token, self._story = state.integer("token"), state.integer("story")
-        drawn = state.inner("sampling")
-        self._sampling = Sampling(drawn.number("temperature", 0, 100), drawn.integer("top_k", 0, MOST_I32),
-                                  drawn.number("top_p", 0, 1))
-        self._seed = drawn.integer("seed", 0, MOST_U64)
+        self._token, self._stories = state.integer("token"), state.integer("stories")
+        self._streams = state.inners("streams", abi.MAX_STREAMS)
 
     def _read_run(self, run: Fields) -> None:
         model, train = run.inner("model"), run.inner("train")
@@ -251,20 +254,30 @@ class Checkpoint:
         """Raises OfaError where something is missing or cannot be."""
         file = self._file
         train = TrainState(*(_parameters(file, self.model, prefix) for prefix in ("", EXP_AVG, EXP_AVG_SQ)))
-        tokens = self._served("serving.tokens", "I32", self.model.context, self.model.vocab)
-        prompt = self._served("serving.prompt", "I32", self.model.context, self.model.vocab)
-        versions = self._served("serving.versions", "U64", self.model.context)
-        if len(versions) != len(tokens) or len(tokens) > self._token:
+        streams = tuple(self._stream(number, entry) for number, entry in enumerate(self._streams))
+        if sum(stream.token for stream in streams) != self._token:
+            raise OfaError(f"{self.path} has streams with other numbers of tokens than {self._token} in all; take "
+                           "another checkpoint")
+        return RunState(self.step, self._sweep_due, train, ServingState(self._token, self._stories, streams))
+
+    def _stream(self, number: int, entry: Fields) -> StreamState:
+        token = entry.integer("token")
+        tokens, prompt = (self._served(serving_name(number, name), "I32", self.model.context, self.model.vocab)
+                          for name in ("tokens", "prompt"))
+        versions = self._served(serving_name(number, "versions"), "U64", self.model.context)
+        if len(versions) != len(tokens) or len(tokens) > token:
             raise OfaError(f"{self.path} has a served text that cannot be this model's: {len(tokens)} tokens, "
-                           f"{len(versions)} versions, {self._token} tokens in all; take another checkpoint")
+                           f"{len(versions)} versions, {token} tokens of its stream; take another checkpoint")
         layers = range(self.model.layers)
-        keys, values = ({f"layers.{layer}": self._cache(cache_name(layer, which), len(tokens)) for layer in layers}
-                        for which in ("key", "value"))
-        serving = ServingState(
-            token=self._token, story=self._story, tokens=tokens, versions=versions, keys=keys, values=values,
-            prompt=prompt, seed=self._seed, sampling=self._sampling,
+        keys, values = ({f"layers.{layer}": self._cache(cache_name(number, layer, which), len(tokens))
+                         for layer in layers} for which in ("key", "value"))
+        drawn = entry.inner("sampling")
+        return StreamState(
+            token=token, story=entry.integer("story"), telling=entry.flag("telling"), tokens=tokens,
+            versions=versions, keys=keys, values=values, prompt=prompt, seed=entry.integer("seed", 0, MOST_U64),
+            sampling=Sampling(drawn.number("temperature", 0, 100), drawn.integer("top_k", 0, MOST_I32),
+                              drawn.number("top_p", 0, 1)),
         )
-        return RunState(self.step, self._sweep_due, train, serving)
 
     def _served(self, name: str, kind: str, most: int, below: int | None = None) -> np.ndarray:
         """[n], n at most `most`, of numbers from 0 up to `below`."""
@@ -284,8 +297,10 @@ class Checkpoint:
         return array
 
 
-def going_on(config: RunConfig, checkpoint: Checkpoint, target: str, storage: str, *, resample: bool) -> RunConfig:
+def going_on(config: RunConfig, checkpoint: Checkpoint, target: str, storage: str, *, resample: bool,
+             streams: int | None = None) -> RunConfig:
     """The run `config` from where the checkpoint left it. `resample`: with config's sampling, not the checkpoint's.
+    `streams`: how many were asked for, if any were.
 
     Its events are those that are still to come. Raises OfaError for another run's checkpoint, and for one at the end.
     """
@@ -294,6 +309,12 @@ def going_on(config: RunConfig, checkpoint: Checkpoint, target: str, storage: st
         raise OfaError(f"{checkpoint.path} has all {checkpoint.step} of {config.train.steps} steps done; train on with "
                        "--steps, or measure it with ofa-tui eval")
     state = checkpoint.state()
+    told = len(state.serving.streams)
+    if streams not in (None, told):
+        raise OfaError(f"{checkpoint.path} has {told} streams of text and not {streams}; leave out --streams")
+    if resample:
+        state = dataclasses.replace(state, serving=dataclasses.replace(state.serving, streams=tuple(
+            dataclasses.replace(stream, sampling=config.sampling) for stream in state.serving.streams)))
     clocks = {"step": state.step, "token": state.serving.token, "tic": 0}
     return dataclasses.replace(
         config,
@@ -302,8 +323,10 @@ def going_on(config: RunConfig, checkpoint: Checkpoint, target: str, storage: st
         sweep_due=state.sweep_due,
         serving=state.serving,
         first_token=state.serving.token,
-        first_story=state.serving.story,
-        sampling=config.sampling if resample else state.serving.sampling,
+        first_story=state.serving.stories,
+        sampling=state.serving.streams[0].sampling,
+        streams=told,
+        telling=min(config.telling, told),
         events=tuple(event for event in config.events if event.when >= clocks[event.clock]),
     )
 

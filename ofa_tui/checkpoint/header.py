@@ -78,6 +78,13 @@ class Fields:
             raise self.fail(name)
         return value
 
+    def inners(self, name: str, most: int) -> list[Fields]:
+        """A list of 1 to `most` objects."""
+        value = self.values.get(name)
+        if not isinstance(value, list) or not 1 <= len(value) <= most or not all(isinstance(o, dict) for o in value):
+            raise self.fail(name)
+        return [Fields(self._path, name, values) for values in value]
+
     def inner(self, name: str) -> Fields:
         if not isinstance(self.values.get(name), dict):
             raise self.fail(name)

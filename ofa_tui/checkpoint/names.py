@@ -19,6 +19,11 @@ def tensor_name(parameter: str) -> str:
     return f"transformer.h.{layer}.{_OF_LAYER[part]}"
 
 
-def cache_name(layer: int, which: str) -> str:
+def serving_name(stream: int, name: str) -> str:
+    """Of what a checkpoint says of a stream: "tokens", "versions", "prompt"."""
+    return f"serving.{stream}.{name}"
+
+
+def cache_name(stream: int, layer: int, which: str) -> str:
     """`which`: "key" or "value"."""
-    return f"serving.h.{layer}.{which}_cache"
+    return serving_name(stream, f"h.{layer}.{which}_cache")

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from ofa_tui import abi
-from ofa_tui.engine.config import RunState, Sampling, ServingState, TrainState
+from ofa_tui.engine.config import RunState, Sampling, ServingState, StreamState, TrainState
 from ofa_tui.engine.memory import RunMemory, buffer_array
 
 FAR_S, NEAR_S = 0.02, 0.001
@@ -157,35 +157,53 @@ class Copier:
         memory = self._source.memory
         (state,) = self._source.read_parts([Part("serve", 0, 1)])
         serve = state[0].copy()
-        rows, token = int(serve["position"]), int(serve["tokens"])
-        entries = _ring_entries(self._source, token - rows, token)
+        streams = serve["streams"][: int(serve["n_streams"])]
+        entries = _newest_entries(self._source, int(serve["tokens"]))
         layers = [f"layers.{layer}" for layer in range(memory.config.model.layers)]
-        caches = self._source.read_parts([
+        copies = self._source.read_parts([
             Part(buffer_array(memory.programs.buffers[f"{layer}.{which}_cache"]), 0, 1)
             for which in "kv" for layer in layers
         ])
-        kept = [cache[0, :rows] for cache in caches]
+        caches = [copy[0] for copy in copies]
+        keys = dict(zip(layers, caches[: len(layers)], strict=True))
+        values = dict(zip(layers, caches[len(layers) :], strict=True))
         return ServingState(
-            token=token, story=int(serve["story"]),
-            tokens=entries["token"].copy(), versions=entries["version"].copy(),
-            keys=dict(zip(layers, kept[: len(layers)], strict=True)),
-            values=dict(zip(layers, kept[len(layers) :], strict=True)),
-            prompt=_rest_of_prompt(memory, serve),
-            seed=int(serve["random_seed"]),
-            sampling=Sampling(float(serve["temperature"]), int(serve["top_k"]), float(serve["top_p"])),
+            token=int(serve["tokens"]), stories=int(serve["stories"]),
+            streams=tuple(_stream_state(memory, number, stream, entries, keys, values)
+                          for number, stream in enumerate(streams)),
         )
 
 
-def _ring_entries(source: Source, first: int, end: int) -> np.ndarray:
-    """abi.SERVED [end - first]: entries of the ring, whose newest these are."""
+def _stream_state(memory: RunMemory, number: int, stream: np.void, entries: np.ndarray, keys: dict[str, np.ndarray],
+                  values: dict[str, np.ndarray]) -> StreamState:
+    rows = int(stream["position"])
+    own = entries[entries["stream"] == number]
+    own = own[len(own) - rows :]
+    first = number * memory.config.model.context
+
+    def cut(caches: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return {layer: cache[first : first + rows] for layer, cache in caches.items()}
+
+    return StreamState(
+        token=int(stream["tokens"]), story=int(stream["story"]), telling=bool(stream["telling"]),
+        tokens=own["token"].copy(), versions=own["version"].copy(), keys=cut(keys), values=cut(values),
+        prompt=_rest_of_prompt(memory, stream), seed=int(stream["random_seed"]),
+        sampling=Sampling(float(stream["temperature"]), int(stream["top_k"]), float(stream["top_p"])),
+    )
+
+
+def _newest_entries(source: Source, end: int) -> np.ndarray:
+    """abi.SERVED [n]: the newest entries of the ring, with all those of the stories that are being told. A stream that
+    tells has a token in every pass, and what a run goes on from is no longer than that either (memory.py)."""
+    first = max(0, end - min(abi.SERVED_RING, 2 * source.memory.config.model.context * abi.PASS_ROWS))
     start = first % abi.SERVED_RING
     fits = min(end - first, abi.SERVED_RING - start)
     return np.concatenate(source.read_parts([Part("served", start, fits), Part("served", 0, end - first - fits)]))
 
 
-def _rest_of_prompt(memory: RunMemory, serve: np.void) -> np.ndarray:
+def _rest_of_prompt(memory: RunMemory, stream: np.void) -> np.ndarray:
     """The host wrote the prompts, so that its own copy of them is good on every target."""
-    slot = int(serve["prompt_slot"])
+    slot = int(stream["prompt_slot"])
     if slot == abi.NONE_U32:
         return np.zeros(0, np.int32)
-    return memory["prompts"][slot][int(serve["prompt_read"]) : int(serve["prompt_length"])].copy()
+    return memory["prompts"][slot][int(stream["prompt_read"]) : int(stream["prompt_length"])].copy()

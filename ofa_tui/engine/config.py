@@ -142,7 +142,7 @@ class RunConfig:
     streams: int = 1
     """Stories that can be told at the same time, 1 to abi.MAX_STREAMS."""
     telling: int = 0
-    """The first so many streams begin a story when one ends, the others rest until a prompt comes. 0 = all."""
+    """The first so many streams begin a story when one ends, the others rest until a prompt comes. 0: all of them."""
     tics_per_s: float = 35.0
     """Pace of Doom; 0 = as fast as it goes."""
     doom: DoomConfig | None = None
@@ -168,7 +168,8 @@ class RunConfig:
     """The held-out sweep after the step before `first_step` is still to come. Then `first_step` may be the number of
     steps: such a run is nothing but that sweep."""
     serving: ServingState | None = None
-    """The story that serving goes on with. `first_token`, `first_story` and `sampling` have to agree with it."""
+    """The stories that serving goes on with. `first_token`, `first_story` and `streams` have to agree with it; each
+    stream keeps its own sampling."""
     timeline_entries: int = 0
     """Tasks of each SM that the kernel keeps the times of; 0 = none, else a power of two."""
     copies_state: bool = False
@@ -177,6 +178,10 @@ class RunConfig:
     @property
     def n_sms(self) -> int:
         return sum(self.sms)
+
+    @property
+    def streams_telling(self) -> int:
+        return self.telling or self.streams
 
     @property
     def games(self) -> int:
@@ -222,6 +227,8 @@ class RunConfig:
         yield "a batch of", train.batch, 1, abi.NONE_U32 - 1
         for name in ("first_step", "first_token", "first_story", "first_tic"):
             yield f"a run with {name}", getattr(self, name), 0, MOST_STEPS
+        yield "a number of streams of", self.streams, 1, abi.MAX_STREAMS
+        yield "a number of streams that tell stories of", self.telling, 0, self.streams
         yield "seed", self.seed, 0, abi.NONE_U32 - abi.MAX_GAMES
         yield "jitter seed", self.jitter_seed, 0, abi.NONE_U64
         yield "temperature", sampling.temperature, 0, 100

@@ -17,8 +17,9 @@ ENDLESS = 1 << 40
 
 def check_programs(programs: ProgramSet, config: RunConfig) -> None:
     """Raises OfaError where programs were compiled for another run: the kernel would leave its buffers."""
-    asked = {"model": config.model, "batch": config.train.batch, "games": config.games}
-    compiled = {"model": programs.model, "batch": programs.train.batch, "games": programs.games}
+    asked = {"model": config.model, "batch": config.train.batch, "games": config.games, "streams": config.streams}
+    compiled = {"model": programs.model, "batch": programs.train.batch, "games": programs.games,
+                "streams": programs.streams}
     for what, value in asked.items():
         if compiled[what] != value:
             raise OfaError(f"these programs were compiled for {what} {compiled[what]} and the run has {value}; "

@@ -9,7 +9,7 @@ import numpy as np
 from ofa_tui import abi
 from ofa_tui.engine import cuda_maps, limits, windows
 from ofa_tui.engine.arena import ALIGNMENT, PAGE, Arena
-from ofa_tui.engine.config import RunConfig, ServingState, deadline_s
+from ofa_tui.engine.config import RunConfig, ServingState, StreamState, deadline_s
 from ofa_tui.engine.layouts import from_bf16, to_bf16, to_stream
 from ofa_tui.engine.schedule import make_schedule
 from ofa_tui.errors import OfaError
@@ -291,12 +291,9 @@ class RunMemory:
         roles = [role for role, count in enumerate(config.sms, abi.TRAIN) for _ in range(count)]
         self["roles"][: len(roles)] = roles
         serve["pin"] = abi.NONE_U64
-        serve["random_seed"] = config.seed
-        serve["input_token"] = serve["end_of_text"] = config.tokenizer.end_of_text
-        serve["prompt_slot"] = abi.NONE_U32
+        serve["end_of_text"] = config.tokenizer.end_of_text
         serve["vocab_used"] = config.tokenizer.size
-        serve["temperature"] = config.sampling.temperature
-        serve["top_k"], serve["top_p"] = config.sampling.top_k, config.sampling.top_p
+        serve["n_streams"] = config.streams
         if config.doom and config.games:
             self["doom_wad"][:] = np.frombuffer(config.doom.blob, np.uint8)
             seats = self["doom_seats"]
@@ -313,7 +310,7 @@ class RunMemory:
         telemetry["steps_done"] = serve["published"] = config.first_step
         telemetry["sweep_batches_done"] = schedule.first_batch
         telemetry["tokens_served"] = serve["tokens"] = serve["opened"] = config.first_token
-        serve["story"] = config.first_story
+        self._fill_streams()
         telemetry["frames"][0, : config.games] = self["doom_seats"]["tics"] = config.first_tic
         done = {"train": config.first_step, "sweep": schedule.first_batch, "decode": config.first_token,
                 "doom": config.first_tic}
@@ -323,16 +320,44 @@ class RunMemory:
             signals = tasks["signal"][tasks["signal"] != abi.NONE_U32]
             np.add.at(self["counters"][:, 0], signals, np.uint64(iterations))
 
+    def _fill_streams(self) -> None:
+        """All streams before their first token. The first ones tell, and have the first stories."""
+        config, serve = self.config, self["serve"]
+        streams = serve["streams"][0, : config.streams]
+        numbers, telling = np.arange(config.streams), config.streams_telling
+        streams["random_seed"] = config.seed + (numbers.astype(np.uint64) << np.uint64(32))
+        streams["input_token"] = config.tokenizer.end_of_text
+        streams["prompt_slot"] = abi.NONE_U32
+        streams["temperature"] = config.sampling.temperature
+        streams["top_k"], streams["top_p"] = config.sampling.top_k, config.sampling.top_p
+        streams["telling"] = streams["keeps_telling"] = numbers < telling
+        streams["story"] = config.first_story + numbers
+        serve["stories"] = config.first_story + telling
+
     def _fill_serving(self, state: ServingState) -> None:
-        """The story so far: its cache, its entries of the log, and what is next."""
-        serve, rows, first = self["serve"], len(state.tokens), state.token - len(state.tokens)
-        serve["position"], serve["random_seed"] = rows, state.seed
+        """The stories so far: their entries of the log, one story behind the other, and what is next of each."""
+        self["serve"]["stories"] = state.stories
+        end = state.token - sum(len(stream.tokens) for stream in state.streams)
+        for number, stream in enumerate(state.streams):
+            self._fill_stream(number, stream)
+            end += len(stream.tokens)
+            self._fill_log(number, stream, end)
+
+    def _fill_stream(self, number: int, state: StreamState) -> None:
+        """Its state, its part of the caches, and the rest of its prompt."""
+        stream, context = self["serve"]["streams"][0, number], self.config.model.context
+        rows = len(state.tokens)
+        stream["tokens"] = state.token
+        if state.telling or not stream["telling"]:
+            stream["story"], stream["telling"] = state.story, state.telling
+        else:  # it rested, and is to tell by itself now
+            stream["story"] = self["serve"]["stories"][0]
+            self["serve"]["stories"] += 1
+        stream["position"], stream["random_seed"] = rows, state.seed
+        stream["temperature"] = state.sampling.temperature
+        stream["top_k"], stream["top_p"] = state.sampling.top_k, state.sampling.top_p
         if rows:
-            serve["input_token"] = state.tokens[-1]
-        log = self["served"]
-        at = np.arange(first, state.token) % abi.SERVED_RING
-        log["token"][at], log["version"][at], log["position"][at] = state.tokens, state.versions, np.arange(rows)
-        log["story"][at] = state.story
+            stream["input_token"] = state.tokens[-1]
         for which, caches in (("k", state.keys), ("v", state.values)):
             for layer in range(self.config.model.layers):
                 name = f"layers.{layer}"
@@ -341,12 +366,18 @@ class RunMemory:
                 if kept.dtype != cache.dtype:
                     raise OfaError(f"the cache to go on from holds {kept.dtype} and this run's {cache.dtype}; "
                                    "go on with the target that wrote it")
-                cache[:rows] = kept
+                cache[number * context : number * context + rows] = kept
         if len(state.prompt):
-            # The last slot: steering begins with the first, and by the time it comes here this prompt is over.
-            slot = abi.PROMPT_SLOTS - 1
+            # The stream's last slot: steering begins with its first, and by the time it comes here this prompt is over.
+            slot = (number + 1) * abi.STREAM_PROMPTS - 1
             self["prompts"][slot, : len(state.prompt)] = state.prompt
-            serve["prompt_slot"], serve["prompt_length"], serve["prompt_read"] = slot, len(state.prompt), 0
+            stream["prompt_slot"], stream["prompt_length"], stream["prompt_read"] = slot, len(state.prompt), 0
+
+    def _fill_log(self, number: int, state: StreamState, end: int) -> None:
+        log, rows = self["served"], len(state.tokens)
+        at = np.arange(end - rows, end) % abi.SERVED_RING
+        log["token"][at], log["version"][at], log["position"][at] = state.tokens, state.versions, np.arange(rows)
+        log["story"][at], log["stream"][at] = state.story, number
 
 
 def _is_state(buffer: Buffer) -> bool:

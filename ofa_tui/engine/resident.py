@@ -308,6 +308,8 @@ def run_info(config: RunConfig, backend: str, device: str, notes: tuple[str, ...
         wad=config.doom.wad if config.doom else "",
         notes=notes,
         end_of_text=config.tokenizer.end_of_text,
+        streams=config.streams,
+        telling=config.streams_telling,
     )
 
 

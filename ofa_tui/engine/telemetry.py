@@ -39,9 +39,10 @@ class TelemetryReader:
         self._load = load_acquire
         self._load_after = load_after or load_acquire
         self._telemetry = memory["telemetry"][0]
-        self._text = TextStream(config.tokenizer)
-        for token in config.serving.tokens if config.serving else ():
-            self._text.push(int(token))  # who wrote them has shown them; half a character may be waiting
+        self._texts = [TextStream(config.tokenizer) for _ in range(config.streams)]
+        for text, stream in zip(self._texts, config.serving.streams if config.serving else (), strict=False):
+            for token in stream.tokens:
+                text.push(int(token))  # who wrote them has shown them; half a character may be waiting
         self._steps, self._tokens = config.first_step, config.first_token
         self._frames = [config.first_tic] * config.games
         self._commands = [config.first_tic] * config.games
@@ -112,11 +113,13 @@ class TelemetryReader:
     def _served_token(self, index: int, row: np.void) -> ServedToken:
         flags, token = int(row["flags"]), int(row["token"])
         first = bool(flags & abi.SERVED_FIRST)
+        stream = int(row["stream"])
+        text = self._texts[stream]
         if first:
-            self._text.reset()
+            text.reset()
         return ServedToken(
-            index, token, self._text.push(token), int(row["version"]), int(row["story"]), int(row["position"]),
-            bool(flags & abi.SERVED_PROMPT), first, self._seconds(int(row["time_ns"])),
+            index, token, text.push(token), int(row["version"]), int(row["story"]), int(row["position"]),
+            bool(flags & abi.SERVED_PROMPT), first, self._seconds(int(row["time_ns"])), stream,
         )
 
     def frames(self) -> list[Frame]:

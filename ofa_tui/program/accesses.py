@@ -143,7 +143,7 @@ def _check_heads(programs: ProgramSet, program: TaskProgram) -> None:
     row0, rows, col0, cols = program.tasks["tile"].T.astype(np.int64)
     other_sequence = (row0 % model.context != 0) | (rows != model.context)
     refuse_any(program, sequence & other_sequence, "tile", "does not own one whole sequence")
-    refuse_any(program, token & ((row0 != 0) | (rows != 1)), "tile", "does not own the one row of a token")
+    refuse_any(program, token & ((row0 != 0) | (rows != abi.PASS_ROWS)), "tile", "does not own the rows of a pass")
     other_head = (col0 % model.head_dim != 0) | (cols != model.head_dim)
     refuse_any(program, (sequence | token | unit) & other_head, "tile", "does not own one whole head")
     no_unit = (row0 >= rows) | (rows > MOST_UNITS) | (model.head_dim % (2 * np.maximum(rows, 1)) != 0)

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ofa_tui import abi
 from ofa_tui.presets import ModelConfig, TrainConfig
 from ofa_tui.program.ops import ADAMW_DECAY, STATISTICS_TILE
 from ofa_tui.program.targets import Target
@@ -25,14 +26,15 @@ from ofa_tui.program.types import Buffer, View
 Split = Literal[
     "once",          # one task that owns the whole output
     "rows",          # a task per row block, all columns
+    "single_rows",   # a task per row, all columns
     "row_tiles",     # row blocks x column tiles
     "heads",         # a task per sequence and head
     "weight_tiles",  # tiles of a weight gradient
     "table_rows",    # stripes of the token table
     "stripes",       # stripes of a weight for the optimiser
     "columns",       # column tiles of a decode product
-    "decode_heads",  # a task per head of one token
-    "units",         # a task per unit of a head of one token
+    "decode_heads",  # a task per head
+    "units",         # a task per unit of a head
 ]
 """How a node's output is divided among tasks."""
 
@@ -65,9 +67,10 @@ class Graph:
     programs: dict[str, list[Node]] = field(default_factory=dict)
 
 
-def model_graph(model: ModelConfig, train: TrainConfig, tiling: Tiling, games: int, target: Target) -> Graph:
-    """The graph of `model` trained with `train`, with `games` Doom games."""
-    buffers = _Buffers(model, train, target)
+def model_graph(model: ModelConfig, train: TrainConfig, tiling: Tiling, games: int, streams: int, target: Target
+                ) -> Graph:
+    """The graph of `model` trained with `train`, which tells `streams` stories at once beside `games` Doom games."""
+    buffers = _Buffers(model, train, streams, target)
     buffers.add_weights(train.batch * model.context // tiling.rows_of("norm_backward"))
     buffers.add_activations()
     graph = Graph(buffers.all, list(matrix_shapes(model)))
@@ -136,9 +139,9 @@ def halves(model: ModelConfig) -> int:
 
 
 class _Buffers:
-    def __init__(self, model: ModelConfig, train: TrainConfig, target: Target) -> None:
+    def __init__(self, model: ModelConfig, train: TrainConfig, streams: int, target: Target) -> None:
         self.all: dict[str, Buffer] = {}
-        self._model, self._train, self._target = model, train, target
+        self._model, self._train, self._streams, self._target = model, train, streams, target
 
     def _add(self, kind: str, shapes: dict[str, tuple[int, int]], dtype: str = "f4", copies: int = 1,
              layout: str = "rows", generations: int = 1) -> None:
@@ -188,30 +191,35 @@ class _Buffers:
         self._add_caches()
         for layer in _layers(self._model):
             self._add("activation", {
-                f"decode.{layer}.in": (1, width),
-                f"decode.{layer}.qkv.y": (1, 3 * width),
-                f"decode.{layer}.attention": (1, width),
-                f"decode.{layer}.mid": (1, width),
-                f"decode.{layer}.gelu": (1, self._model.feed_forward),
+                f"decode.{layer}.in": (abi.PASS_ROWS, width),
+                f"decode.{layer}.qkv.y": (abi.PASS_ROWS, 3 * width),
+                f"decode.{layer}.attention": (abi.PASS_ROWS, width),
+                f"decode.{layer}.mid": (abi.PASS_ROWS, width),
+                f"decode.{layer}.gelu": (abi.PASS_ROWS, self._model.feed_forward),
             })
-        self._add("activation", {"decode.norm.in": (1, width), "decode.logits": (1, self._model.vocab)})
+        self._add("activation", {"decode.norm.in": (abi.PASS_ROWS, width)})
+        self._add_sampling()
 
     def add_streamed_decode(self) -> None:
         """One buffer per kind of message, rewritten in every layer."""
         model = self._model
         self._add_caches()
         units = model.heads * halves(model)
-        self._add_message("decode.x", (1, model.width), 2 * model.layers + 1)
-        self._add_message("decode.scores", (units, model.context), model.layers)
-        self._add_message("decode.attention", (1, model.width), model.layers)
-        self._add_message("decode.gelu", (1, model.feed_forward), model.layers)
-        self._add("activation", {"decode.logits": (1, model.vocab)})
+        self._add_message("decode.x", (abi.PASS_ROWS, model.width), 2 * model.layers + 1)
+        self._add_message("decode.scores", (units, abi.PASS_ROWS * model.context), model.layers)
+        self._add_message("decode.attention", (abi.PASS_ROWS, model.width), model.layers)
+        self._add_message("decode.gelu", (abi.PASS_ROWS, model.feed_forward), model.layers)
+        self._add_sampling()
+
+    def _add_sampling(self) -> None:
+        self._add("activation", {"decode.logits": (abi.PASS_ROWS, self._model.vocab)})
+        self._add("activation", {"decode.next": (abi.PASS_ROWS, 1)}, "i4")
 
     def _add_message(self, name: str, shape: tuple[int, int], generations: int) -> None:
         self._add("message", {name: shape}, "packet", generations=generations)
 
     def _add_caches(self) -> None:
-        shape = (self._model.context, self._model.width)
+        shape = (self._streams * self._model.context, self._model.width)
         for layer in _layers(self._model):
             self._add("cache", {f"{layer}.k_cache": shape, f"{layer}.v_cache": shape}, self._target.storage)
 
@@ -334,7 +342,7 @@ def _adamw_gain(name: str) -> Node:
     return Node(f"{name}.adamw", "adamw_gain", operands, "once", counter="step.done")
 
 
-# --- one decoded token ------------------------------------------------------------------------------------------
+# --- a pass of decoding ------------------------------------------------------------------------------------------
 
 
 def _decode(model: ModelConfig) -> Iterable[Node]:
@@ -355,7 +363,7 @@ def _decode(model: ModelConfig) -> Iterable[Node]:
         yield Node(f"{layer}.fc2", "decode_matmul_residual", _views(gelu, f"{layer}.fc2", mid, out), "columns")
     logits = local("logits")
     yield Node("head", "decode_norm_matmul", _views(local("norm.in"), "norm", "head", logits), "columns")
-    yield Node("sample", "sample", _views(logits), "once")
+    yield from _sampling()
 
 
 def _streamed_decode(model: ModelConfig) -> Iterable[Node]:
@@ -381,4 +389,10 @@ def _streamed_decode(model: ModelConfig) -> Iterable[Node]:
         yield Node(f"{layer}.fc2", "stream_matmul_residual", (gelu, stream(f"{layer}.fc2"), mid, out), "columns")
     x, logits = message("x", 2 * model.layers), View("decode.logits")
     yield Node("head", "stream_norm_matmul", (x, View("norm"), stream("head"), logits), "columns")
-    yield Node("sample", "sample", (logits,), "once")
+    yield from _sampling()
+
+
+def _sampling() -> Iterable[Node]:
+    operands = _views("decode.logits", "decode.next")
+    yield Node("sample_row", "sample_row", operands, "single_rows")
+    yield Node("sample", "sample", operands, "once")

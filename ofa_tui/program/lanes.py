@@ -1,9 +1,10 @@
 """Owned tasks: what the engine takes for granted of a program whose tasks have lanes (cuda/sched/seats.h).
 
 A block finds its tasks by stepping from run to run: lanes come in runs that count up from 0. At most as many blocks
-share an iteration as tasks signal the counter that the last task waits for, and these have one lane each, so that every
-block has one of them. They come after all other tasks: whatever a block has stored in an iteration is then passed on by
-that counter to the last task, from there to the one that opens the next iteration, and to all blocks that see it open.
+share an iteration as tasks signal the counter that the task before the last waits for, and these have one lane each, so
+that every block has one of them. After them come only the run of that task and the last task: whatever a block has
+stored in an iteration is passed on by that counter, then to the last task, from there to the one that opens the next
+iteration, and to all blocks that see it open.
 """
 
 from __future__ import annotations
@@ -28,13 +29,14 @@ def check_lanes(programs: ProgramSet, program: TaskProgram) -> None:
 
 
 def _check_last_run(programs: ProgramSet, program: TaskProgram, lanes: np.ndarray) -> None:
-    tasks, last = program.tasks, len(program.tasks) - 1
-    label = task_label(program, last)
-    first, count, n, lag = tasks["waits"][last, 0].tolist()
-    if not tasks["n_waits"][last] or n != 1 or lag:
+    tasks, waiting = program.tasks, len(program.tasks) - 2
+    label = task_label(program, waiting)
+    first, count, n, lag = tasks["waits"][waiting, 0].tolist()
+    if waiting < 0 or not tasks["n_waits"][waiting] or n != 1 or lag:
         raise ProgramError("lane", f"{program.name}: the first wait of {label} is not for one counter of this "
                            "iteration, by which the engine knows how many blocks may share it", (label,))
-    run = np.arange(max(0, last - count), last)
+    end = int(waiting - lanes[waiting])  # of the run that is counted; then that of the waiting task begins
+    run = np.arange(max(0, end - count), end)
     stray = (tasks["signal"][run] != first) | (lanes[run] != np.arange(len(run)))
     if len(run) < count or stray.any():
         other, counter = task_label(program, int(run[np.argmax(stray)])), programs.counters[first]

@@ -28,9 +28,10 @@ Wait = tuple[int, int, int, int]  # first, count, n, lag
 
 
 def compile_programs(
-    model: ModelConfig, train: TrainConfig, *, games: int = 1, target: str = "host", storage: str = ""
+    model: ModelConfig, train: TrainConfig, *, games: int = 1, streams: int = 1, target: str = "host", storage: str = ""
 ) -> ProgramSet:
-    """The four task programs of `model`, trained with `train`, beside `games` Doom games.
+    """The four task programs of `model`, trained with `train`, which tells `streams` stories at once beside `games` Doom
+    games.
 
     `storage` replaces the target's dtype of matrices: the host runs the programs of every target in f4. Raises OfaError
     for a shape that cannot be compiled or an unknown target.
@@ -38,13 +39,13 @@ def compile_programs(
     chosen = target_called(target)
     if storage:
         chosen = dataclasses.replace(chosen, storage=storage)
-    _check(model, train, games, chosen)
+    _check(model, train, games, streams, chosen)
     tiling = tiles.choose_tiling(model, train, chosen)
-    graph = model_graph(model, train, tiling, games, chosen)
+    graph = model_graph(model, train, tiling, games, streams, chosen)
     lowering = _Lowering(model, tiling, graph, chosen)
     programs = {name: lowering.program(name) for name in abi.PROGRAMS}
-    return ProgramSet(model, train, target, chosen.storage, games, graph.buffers, lowering.views, lowering.counters,
-                      programs, list(graph.parameters))
+    return ProgramSet(model, train, target, chosen.storage, games, streams, graph.buffers, lowering.views,
+                      lowering.counters, programs, list(graph.parameters))
 
 
 MOST_VIEWS = abi.NONE_U16
@@ -53,7 +54,7 @@ BLOCK = 16
 """Rows and columns of a block of the stream order."""
 
 
-def _check(model: ModelConfig, train: TrainConfig, games: int, target: Target) -> None:
+def _check(model: ModelConfig, train: TrainConfig, games: int, streams: int, target: Target) -> None:
     sizes = {"layers": model.layers, "width": model.width, "heads": model.heads, "feed_forward": model.feed_forward,
              "context": model.context, "vocab": model.vocab, "batch": train.batch}
     for name, size in sizes.items():
@@ -69,6 +70,8 @@ def _check(model: ModelConfig, train: TrainConfig, games: int, target: Target) -
                        f"{tiles.SM90_TILE[0]} rows, the most that a task can wait for; choose a smaller batch")
     if not 0 <= games <= abi.MAX_GAMES:
         raise OfaError(f"{games} Doom games were asked for; choose 0 to {abi.MAX_GAMES}")
+    if not 1 <= streams <= abi.MAX_STREAMS:
+        raise OfaError(f"{streams} streams of text were asked for; choose 1 to {abi.MAX_STREAMS}")
 
 
 def _check_streamed(model: ModelConfig, target: Target) -> None:
@@ -159,6 +162,8 @@ class _Lowering:
                 yield (node.index, rows, 0, columns)
             case "rows":
                 yield from _grid(rows, tiling.rows_of(node.op), columns, columns)
+            case "single_rows":
+                yield from _grid(rows, 1, columns, columns)
             case "row_tiles":
                 width = tiling.column_tile(columns)
                 for start in range(0, rows, tiling.wave_rows) if node.wave and tiling.columns_first else ():
@@ -179,7 +184,7 @@ class _Lowering:
             case "columns":
                 yield from _grid(rows, rows, columns, tiling.decode_tile(columns, self._depth(node)))
             case "decode_heads":
-                yield from ((0, 1, head * head_dim, head_dim) for head in heads)
+                yield from ((0, rows, head * head_dim, head_dim) for head in heads)
             case "units":
                 parts = halves(self.model)
                 yield from ((half, parts, head * head_dim, head_dim) for head in heads for half in range(parts))
@@ -317,6 +322,8 @@ class _Lowering:
                 return col0 // cols * rows + row0
             case "columns":
                 return col0 // tiles.SM90_DECODE_ROWS
+            case "single_rows":
+                return row0
             case _:
                 return 0
 

@@ -143,7 +143,8 @@ TOKEN = Rows(
     """,
     after="""
         decode_norm_matmul       decode.norm.in      norm       head          decode.logits
-        sample                   decode.logits
+        sample_row               decode.logits       decode.next
+        sample                   decode.logits       decode.next
     """,
 )
 STREAMED_TOKEN = Rows(
@@ -159,7 +160,8 @@ STREAMED_TOKEN = Rows(
     """,
     after="""
         stream_norm_matmul       decode.x#in         norm           head.stream   decode.logits
-        sample                   decode.logits
+        sample_row               decode.logits       decode.next
+        sample                   decode.logits       decode.next
     """,
 )
 

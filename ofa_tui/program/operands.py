@@ -38,6 +38,7 @@ CLASSES: dict[str, OperandClass] = {
     "master": OperandClass("master", "f4"),
     "moment": OperandClass("moment", "f4"),
     "gradient": OperandClass("gradient", "f4"),
+    "ids": OperandClass("activation", "i4"),
     "cache": OperandClass("cache", STORAGE),
     "message": OperandClass("message", "packet"),
 }
@@ -76,19 +77,20 @@ OPERANDS: dict[str, str] = {
     "adamw": "grad:gradient[n,k] p:weight[n,k] p_next:weight[n,k] m:moment[n,k] v:moment[n,k]",
     "adamw_gain": "dgain:gradient[p,width] p:gain[1,width] p_next:gain[1,width] m:moment[1,width] v:moment[1,width] "
                   "grad:gradient[1,width]",
-    "token_begin": "table:weight[vocab,width] x:f4[1,width]",
-    "decode_norm_matmul": "x:f4[1,width] gain:gain[1,width] w:weight[n,width] y:f4[1,n]",
-    "decode_norm_matmul_gelu": "x:f4[1,width] gain:gain[1,width] w:weight[inner,width] a:f4[1,inner]",
-    "decode_matmul_residual": "x:f4[1,k] w:weight[width,k] skip:f4[1,width] y:f4[1,width]",
-    "decode_attention": "qkv:f4[1,3*width] k:cache[context,width] v:cache[context,width] o:f4[1,width]",
-    "stream_begin": "table:weight[vocab,width] x:message[1,width]",
-    "stream_qkv": "x:message[1,width] gain:gain[1,width] w:stream[3*width,width] k:cache[context,width] "
-                  "v:cache[context,width] scores:message[u,context]",
-    "stream_attention": "scores:message[u,context] v:cache[context,width] o:message[1,width]",
-    "stream_matmul_residual": "x:message[1,k] w:stream[width,k] skip:message[1,width] y:message[1,width]",
-    "stream_norm_matmul_gelu": "x:message[1,width] gain:gain[1,width] w:stream[inner,width] a:message[1,inner]",
-    "stream_norm_matmul": "x:message[1,width] gain:gain[1,width] w:stream[vocab,width] y:f4[1,vocab]",
-    "sample": "logits:f4[1,vocab]",
+    "token_begin": "table:weight[vocab,width] x:f4[rows,width]",
+    "decode_norm_matmul": "x:f4[rows,width] gain:gain[1,width] w:weight[n,width] y:f4[rows,n]",
+    "decode_norm_matmul_gelu": "x:f4[rows,width] gain:gain[1,width] w:weight[inner,width] a:f4[rows,inner]",
+    "decode_matmul_residual": "x:f4[rows,k] w:weight[width,k] skip:f4[rows,width] y:f4[rows,width]",
+    "decode_attention": "qkv:f4[rows,3*width] k:cache[streams*context,width] v:cache[streams*context,width] o:f4[rows,width]",
+    "stream_begin": "table:weight[vocab,width] x:message[rows,width]",
+    "stream_qkv": "x:message[rows,width] gain:gain[1,width] w:stream[3*width,width] k:cache[streams*context,width] "
+                  "v:cache[streams*context,width] scores:message[u,rows*context]",
+    "stream_attention": "scores:message[u,rows*context] v:cache[streams*context,width] o:message[rows,width]",
+    "stream_matmul_residual": "x:message[rows,k] w:stream[width,k] skip:message[rows,width] y:message[rows,width]",
+    "stream_norm_matmul_gelu": "x:message[rows,width] gain:gain[1,width] w:stream[inner,width] a:message[rows,inner]",
+    "stream_norm_matmul": "x:message[rows,width] gain:gain[1,width] w:stream[vocab,width] y:f4[rows,vocab]",
+    "sample_row": "logits:f4[rows,vocab] next:ids[rows,1]",
+    "sample": "logits:f4[rows,vocab] next:ids[rows,1]",
 }
 
 
@@ -109,9 +111,10 @@ def contracts(op: str) -> tuple[Contract, ...]:
     return row
 
 
-def sizes(model: ModelConfig, train: TrainConfig) -> dict[str, int]:
-    """Extents by name: `positions` of a batch, and those of the model."""
+def sizes(model: ModelConfig, train: TrainConfig, streams: int) -> dict[str, int]:
+    """Extents by name: `positions` of a batch, `rows` of a pass of decoding, and those of the model."""
     return {
+        "rows": abi.PASS_ROWS, "streams": streams,
         "positions": train.batch * model.context, "width": model.width, "inner": model.feed_forward,
         "vocab": model.vocab, "context": model.context, "heads": model.heads,
         "statistics": 2 * -(-model.vocab // STATISTICS_TILE),
@@ -120,7 +123,7 @@ def sizes(model: ModelConfig, train: TrainConfig) -> dict[str, int]:
 
 def check_extents(programs: ProgramSet, program: TaskProgram) -> None:
     """The operands of every task have the extents that its opcode and the model dictate. Raises ProgramError."""
-    known = sizes(programs.model, programs.train)
+    known = sizes(programs.model, programs.train, programs.streams)
     for task in _representatives(program):
         op, operands = _operands(programs, program, task)
         bound: dict[str, int] = {}

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from ofa_tui import abi
 from ofa_tui.program.accesses import Accesses, ProgramError, describe_access, refuse_any, task_label
 from ofa_tui.program.operands import STORAGE, contracts
 from ofa_tui.program.ops import OPS
@@ -69,7 +70,8 @@ def _stream(rows: int, columns: int, depth: int) -> int:
 
 
 def _stream_attention(rows: int, columns: int, depth: int) -> int:
-    return RING + 4 * rows * depth + BARRIERS
+    """Scores are read for a row of the pass at a time."""
+    return RING + 4 * rows * (depth // abi.PASS_ROWS) + BARRIERS
 
 
 SHARED_BYTES: dict[str, Callable[[int, int, int], int]] = {

@@ -60,6 +60,8 @@ class ProgramSet:
     """Dtype of matrices, a name in abi.DTYPES: the target's, or f4 for programs of any target that the host runs."""
     games: int
     """Doom games, numbered from 0."""
+    streams: int
+    """Stories that decoding can tell at the same time."""
     buffers: dict[str, Buffer]
     views: list[View]  # the operand table, in order
     counters: list[str]  # a name for each counter

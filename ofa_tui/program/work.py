@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ofa_tui import abi
+from ofa_tui.program.operands import contracts
 from ofa_tui.program.ops import OPS, Op
 from ofa_tui.program.regions import REGIONS, Tile
 from ofa_tui.program.types import ProgramSet, TaskProgram
@@ -12,6 +13,8 @@ from ofa_tui.program.types import ProgramSet, TaskProgram
 ATTENTION_PRODUCTS = {"attention": 2.0, "attention_backward": 5.0}
 """Products of context x head size x context elements, of which the causal half counts."""
 STREAM_UNITS = "stream_qkv"
+DECODING = ("decode", "stream", "sample")
+"""Files of operations whose work is that of a pass of one row."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,15 @@ def program_work(programs: ProgramSet, program: TaskProgram) -> list[Work]:
 
 
 def _work(programs: ProgramSet, op: Op, operands: list[int], tile: Tile) -> Work:
+    if op.file in DECODING and not any(REGIONS[access.region].unit for access in op.accesses):
+        tile = (tile[0], 1, *tile[2:])
     elements, shapes = {}, {}
-    for access, operand in zip(op.accesses, operands, strict=False):
+    for access, contract, operand in zip(op.accesses, contracts(op.name), operands, strict=False):
         if operand == abi.NONE_U16:
             continue
-        shapes[access.name] = programs.buffers[programs.views[operand].buffer].shape
+        rows, columns = programs.buffers[programs.views[operand].buffer].shape
+        shapes[access.name] = tuple(extent // abi.PASS_ROWS if "rows" in term.split("*") else extent
+                                    for term, extent in zip(contract.extents, (rows, columns), strict=True))
         rectangles = REGIONS[access.region].rectangles(tile, shapes[access.name])
         elements[access.name] = sum((end - first) * (right - left) for first, end, left, right in rectangles)
     product = _product(op, shapes, tile)

@@ -12,7 +12,7 @@ from ofa_tui import settings
 from ofa_tui.checkpoint.checkpoint import Described, Identity, tensors_of
 from ofa_tui.checkpoint.tensors import write_tensors
 from ofa_tui.data.tokenizers import ByteTokenizer
-from ofa_tui.engine.config import RunConfig, RunState, Sampling, ServingState, TrainState
+from ofa_tui.engine.config import RunConfig, RunState, Sampling, ServingState, StreamState, TrainState
 from ofa_tui.presets import ModelConfig, TrainConfig
 from ofa_tui.program.graph import matrix_shapes
 
@@ -39,10 +39,10 @@ def state(step: int) -> RunState:
                      for _ in range(3))
     caches = [{f"layers.{layer}": np.ones((ROWS, MODEL.width), np.float32) for layer in range(MODEL.layers)}
               for _ in range(2)]
-    serving = ServingState(token=20, story=4, tokens=np.arange(ROWS, dtype=np.int32),
-                           versions=np.zeros(ROWS, np.uint64), keys=caches[0], values=caches[1],
-                           prompt=np.zeros(0, np.int32), seed=7, sampling=Sampling())
-    return RunState(step, False, TrainState(weights, m, v), serving)
+    stream = StreamState(token=20, story=4, telling=True, tokens=np.arange(ROWS, dtype=np.int32),
+                         versions=np.zeros(ROWS, np.uint64), keys=caches[0], values=caches[1],
+                         prompt=np.zeros(0, np.int32), seed=7, sampling=Sampling())
+    return RunState(step, False, TrainState(weights, m, v), ServingState(20, 5, (stream,)))
 
 
 def write(path: Path, step: int, run: RunConfig = RUN, **changes: object) -> Path:

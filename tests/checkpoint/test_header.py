@@ -21,7 +21,7 @@ from ofa_tui.errors import OfaError
 
 OBJECTS = ("run", "state", "settings")
 """JSON inside the metadata's texts."""
-Place = tuple[str, ...]
+Place = tuple[str | int, ...]
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
@@ -49,16 +49,16 @@ def packed(header: dict[str, Any], arrays: bytes) -> bytes:
 
 
 def places(value: Any, at: Place = ()) -> Iterator[Place]:
-    """Every key of nested objects."""
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield (*at, name)
-            yield from places(inner, (*at, name))
+    """Every key of nested objects, every index of lists of them."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, inner in entries:
+        yield (*at, name)
+        yield from places(inner, (*at, name))
 
 
-def changed(header: dict[str, Any], place: Place, value: object) -> dict[str, Any]:
+def changed(header: Any, place: Place, value: object) -> Any:
     name, rest = place[0], place[1:]
-    copy = dict(header)
+    copy = header.copy()
     if rest:
         copy[name] = changed(copy[name], rest, value)
     elif value is DELETED:
@@ -93,7 +93,7 @@ def every_place(whole: bytes) -> list[Place]:
 def test_a_header_that_was_changed_is_used_or_refused_in_one_sentence(whole, every_place, tmp_path, data):
     header, arrays = unpacked(whole)
     for place in data.draw(st.lists(st.sampled_from(every_place), min_size=1, max_size=2, unique=True)):
-        with contextlib.suppress(KeyError, TypeError, ValueError):  # the other change took the place away
+        with contextlib.suppress(LookupError, TypeError, ValueError, AttributeError):  # the other change took the place away
             header = changed(header, place, data.draw(VALUES | st.just(DELETED)))
     path = tmp_path / "one"
     path.write_bytes(packed(header, arrays))
@@ -111,17 +111,18 @@ STATE, SETTINGS, MODEL = ("__metadata__", "state"), ("__metadata__", "settings")
     [
         ((*STATE, "step"), math.inf, "the step inf, which cannot be"),
         ((*STATE, "step"), -5, "the step -5, which cannot be"),
-        ((*STATE, "sampling"), [1], "the sampling [1], which cannot be"),
-        ((*STATE, "sampling", "top_p"), "x", "the top_p 'x', which cannot be"),
+        ((*STATE, "streams"), [1], "the streams [1], which cannot be"),
+        ((*STATE, "streams", 0, "sampling"), [1], "the sampling [1], which cannot be"),
+        ((*STATE, "streams", 0, "sampling", "top_p"), "x", "the top_p 'x', which cannot be"),
         ((*STATE, "sweep_due"), DELETED, "no sweep_due, in the state of its header"),
         ((*SETTINGS, "data"), 3, "the data 3, which cannot be"),
         ((*SETTINGS, "preset"), "tiny", "the preset 'tiny', which cannot be, in the settings"),
         ((*MODEL, "layers"), 1 << 40, "the layers 1099511627776, which cannot be"),
         ((*MODEL, "experts"), 8, "a 'experts', which this version of ofa-tui does not know, in the model"),
-        (("serving.prompt", "shape"), [0] * 65, "a header that does not describe its arrays"),
-        (("serving.prompt", "shape"), [0, 1 << 62, 1 << 62], "a header that does not describe its arrays"),
-        (("serving.tokens", "dtype"), "F32", "served text"),
-        (("serving.h.1.key_cache", "shape"), [8, 3], "serving.h.1.key_cache is 8 x 3 and should be 3 x 8"),
+        (("serving.0.prompt", "shape"), [0] * 65, "a header that does not describe its arrays"),
+        (("serving.0.prompt", "shape"), [0, 1 << 62, 1 << 62], "a header that does not describe its arrays"),
+        (("serving.0.tokens", "dtype"), "F32", "served text"),
+        (("serving.0.h.1.key_cache", "shape"), [8, 3], "serving.0.h.1.key_cache is 8 x 3 and should be 3 x 8"),
     ],
 )
 def test_the_sentence_says_what_is_wrong(whole, tmp_path, place, value, words):

@@ -51,7 +51,8 @@ def a_game(games: int) -> DoomConfig:
 
 def engine(kernel: KernelLibrary, run: RunConfig, target: str = "host") -> HostEngine:
     """An engine that runs the programs of `target`, with all matrices in f4."""
-    programs = compile_programs(run.model, run.train, games=run.games, target=target, storage="f4")
+    programs = compile_programs(run.model, run.train, games=run.games, streams=run.streams, target=target,
+                                storage="f4")
     return HostEngine(programs, run, library=kernel)
 
 

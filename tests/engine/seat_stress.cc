@@ -17,9 +17,10 @@ namespace {
 
 using namespace ofa;
 
-// The queue: the opener, a run of tasks without a signal, a run that the last task waits for.
-constexpr uint32_t BLOCKS = 7, PLAIN = 5, HEAD = 4, LAST = 1 + PLAIN + HEAD, TASKS = LAST + 1;
-constexpr uint32_t HEAD_COUNTER = 0, TOKEN_COUNTER = 1;
+// The queue: the opener, a run of tasks without a signal, a run that the next run waits for, which the last task waits for.
+constexpr uint32_t BLOCKS = 7, PLAIN = 5, HEAD = 4, ROWS = 2;
+constexpr uint32_t FIRST_HEAD = 1 + PLAIN, FIRST_ROW = FIRST_HEAD + HEAD, LAST = FIRST_ROW + ROWS, TASKS = LAST + 1;
+constexpr uint32_t HEAD_COUNTER = 0, ROWS_COUNTER = 1, TOKEN_COUNTER = 2, COUNTERS = 3;
 
 struct Run {
     Launch launch;
@@ -27,7 +28,7 @@ struct Run {
     Control control;
     ServeState serve;
     Queue queues[ROLE_COUNT];
-    uint64_t counters[2 * COUNTER_STRIDE];
+    uint64_t counters[COUNTERS * COUNTER_STRIDE];
     uint32_t roles[MAX_SMS];
     Seat seats[MAX_SMS];
     Task tasks[TASKS];
@@ -121,14 +122,17 @@ void* move_roles(void* argument) {
 
 void fill(Run& run, uint64_t deadline_ms) {
     for (uint32_t task = 0; task < TASKS; ++task) {
-        const bool plain = task >= 1 && task < 1 + PLAIN, head = task > PLAIN && task < LAST;
-        run.tasks[task].lane = uint16_t(plain ? task - 1 : head ? task - 1 - PLAIN : 0);
+        const uint32_t first = task == 0 ? 0 : task < FIRST_HEAD ? 1 : task < FIRST_ROW ? FIRST_HEAD
+                             : task < LAST ? FIRST_ROW : LAST;
+        run.tasks[task].lane = uint16_t(task - first);
         run.tasks[task].opcode = OPCODE_SAMPLE;  // one without waits of its own
-        run.tasks[task].signal = head ? HEAD_COUNTER : task == LAST ? TOKEN_COUNTER : NONE_U32;
+        run.tasks[task].signal = first == FIRST_HEAD ? HEAD_COUNTER : first == FIRST_ROW ? ROWS_COUNTER
+                               : first == LAST ? TOKEN_COUNTER : NONE_U32;
+        run.tasks[task].n_waits = task == 0 || task >= FIRST_ROW ? 1 : 0;
+        if (first == FIRST_ROW) run.tasks[task].waits[0] = {HEAD_COUNTER, HEAD, 1, 0};
     }
-    run.tasks[0].n_waits = run.tasks[LAST].n_waits = 1;
     run.tasks[0].waits[0] = {TOKEN_COUNTER, 1, 1, 1};
-    run.tasks[LAST].waits[0] = {HEAD_COUNTER, HEAD, 1, 0};
+    run.tasks[LAST].waits[0] = {ROWS_COUNTER, ROWS, 1, 0};
     run.launch.n_sms = BLOCKS;
     run.launch.programs[PROGRAM_DECODE] = {run.tasks, TASKS, CLAIM_OWNED};
     run.launch.counters = run.counters;

@@ -146,10 +146,10 @@ def test_any_other_bytes_are_refused_or_hold_nothing_outside_themselves(tmp_path
 @pytest.mark.parametrize(
     ("tensor", "change", "words"),
     [
-        ("serving.tokens", lambda a: a + 1_000_000, "served text"),
-        ("serving.tokens", lambda a: -1 - a, "served text"),
-        ("serving.tokens", lambda a: a[:-1], "served text"),
-        ("serving.prompt", lambda a: np.zeros((2, 2), a.dtype), "served text"),
+        ("serving.0.tokens", lambda a: a + 1_000_000, "served text"),
+        ("serving.0.tokens", lambda a: -1 - a, "served text"),
+        ("serving.0.tokens", lambda a: a[:-1], "served text"),
+        ("serving.0.prompt", lambda a: np.zeros((2, 2), a.dtype), "served text"),
         ("lm_head.weight", lambda a: a * np.float32("nan"), "not finite"),
         ("lm_head.weight", lambda a: a / np.float32(0), "not finite"),
     ],
@@ -187,7 +187,8 @@ def test_a_run_goes_on_from_its_file(kernel, tmp_path, target):
     assert found.tokenizer.encode("a fox was") == tokenizer.encode("a fox was")
     assert found.tokenizer.size == tokenizer.size
     state = found.state()
-    assert len(state.serving.keys["layers.1"]) == len(state.serving.tokens)
+    (stream,) = state.serving.streams
+    assert len(stream.keys["layers.1"]) == len(stream.tokens)
     again = engine(kernel, going_on(replace(run, sms=(3, 1, 0)), found, target, "f4", resample=False), target)
     finish(again)
     assert again.memory["losses"].tobytes() == whole.memory["losses"][4:].tobytes()

@@ -19,7 +19,8 @@ FOREVER = 100_000
 
 
 def on_cuda(kernel, run, target):
-    programs = compile_programs(run.model, run.train, games=run.games, target=target, storage="f4")
+    programs = compile_programs(run.model, run.train, games=run.games, streams=run.streams, target=target,
+                                storage="f4")
     return CudaEngine(programs, run, fake_cubin(target), fake_gpu(kernel)[0])
 
 
@@ -36,15 +37,16 @@ def frozen(state: RunState) -> RunState:
     """A copy of what another capture overwrites."""
     train = TrainState(*({name: array.copy() for name, array in getattr(state.train, part).items()}
                          for part in ("weights", "m", "v")))
-    caches = [{name: array.copy() for name, array in cache.items()}
-              for cache in (state.serving.keys, state.serving.values)]
-    return replace(state, train=train, serving=replace(state.serving, keys=caches[0], values=caches[1]))
+    streams = tuple(
+        replace(stream, **{which: {name: array.copy() for name, array in getattr(stream, which).items()}
+                           for which in ("keys", "values")}) for stream in state.serving.streams)
+    return replace(state, train=train, serving=replace(state.serving, streams=streams))
 
 
 def going_on(run, state: RunState, **changes):
     serving = state.serving
     return replace(run, first_step=state.step, initial=state.train, sweep_due=state.sweep_due, serving=serving,
-                   first_token=serving.token, first_story=serving.story, sampling=serving.sampling, **changes)
+                   first_token=serving.token, first_story=serving.stories, **changes)
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -104,43 +106,45 @@ def test_nothing_moves_while_it_is_copied(kernel, monkeypatch, target):
     assert any(after[1] > before[1] for _, before, after in seen), "serving goes on while training is copied"
 
 
+@pytest.mark.parametrize("streams", [1, 3])
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("target", TARGETS)
-def test_serving_goes_on_with_its_story(kernel, target, place):
-    """On weights that stand still, from the midst of a prompt and of a story, tokens are those of the unbroken run."""
-    prompt = Event("prompt", "token", 28, text="what was it")
+def test_serving_goes_on_with_its_stories(kernel, target, place, streams):
+    """On weights that stand still, from the midst of a prompt and of stories, tokens are those of the unbroken run."""
+    prompt = Event("prompt", "token", 28, target=streams - 1, text="what was it that the")
     run = config(steps=FOREVER, learning_rate=0.0, init_std=0.3, sms=(1, 2, 0), sampling=Sampling(0.9, 30, 0.95),
-                 events=(prompt,), copies_state=True, tokens_per_s=0, jitter_seed=4)
+                 events=(prompt,), copies_state=True, tokens_per_s=0, jitter_seed=4, streams=streams)
     unbroken = engine(kernel, run, target)
     unbroken.start()
-    snapshots = wait_for(unbroken, lambda s: s.tokens_served >= 150)
+    snapshots = wait_for(unbroken, lambda s: s.tokens_served >= 150 * streams)
     unbroken.stop()
     expected = [token for s in [*snapshots, unbroken.poll()] for token in s.served]
     running = PLACES[place](kernel, replace(run, tokens_per_s=30.0), target)
     before = frozen(running.settled_state())
     running.start()
     states = [before]
-    while states[-1].serving.token < 45:
+    while states[-1].serving.token < 80:
         running.poll()
         states.append(frozen(running.capture(0).state))
     running.stop()
-    reading = next(state for state in states if len(state.serving.prompt))
+    reading = next(state for state in states if len(state.serving.streams[-1].prompt))
     states = [before, states[len(states) // 3], reading, states[-1], frozen(running.settled_state())]
     for state in states:
         serving = state.serving
-        assert len(serving.tokens) == len(serving.versions) == len(serving.keys["layers.0"])
         again = engine(kernel, going_on(replace(run, events=(prompt,) * (serving.token <= prompt.when)), state), target)
         again.start()
         snapshots = wait_for(again, lambda s, end=serving.token + 60: s.tokens_served >= end)
         again.stop()
         served = [token for s in [*snapshots, again.poll()] for token in s.served][:60]
         known = expected[serving.token : serving.token + 60]
-        assert [(t.index, t.token, t.story, t.position, t.text) for t in served][: len(known)] == [
-            (t.index, t.token, t.story, t.position, t.text) for t in known][: len(served)]
+        assert [(t.index, t.token, t.stream, t.story, t.position, t.text) for t in served][: len(known)] == [
+            (t.index, t.token, t.stream, t.story, t.position, t.text) for t in known][: len(served)]
         assert len(known) > 20
-        story = [t for t in expected[: serving.token] if t.story == serving.story]
-        assert [t.token for t in story][-len(serving.tokens) :] == serving.tokens.tolist() or not len(serving.tokens)
-        assert (serving.versions <= state.step).all()
+        for stream in serving.streams:
+            assert len(stream.tokens) == len(stream.versions) == len(stream.keys["layers.0"])
+            story = [t.token for t in expected[: serving.token] if t.story == stream.story]
+            assert story[len(story) - len(stream.tokens) :] == stream.tokens.tolist()
+            assert (stream.versions <= state.step).all()
 
 
 def test_copies_are_taken_while_paused_and_where_nobody_serves(kernel):

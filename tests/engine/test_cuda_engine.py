@@ -18,7 +18,8 @@ FOREVER = 100_000
 
 
 def cuda_engine(kernel, run, target="host", **options):
-    programs = compile_programs(run.model, run.train, games=run.games, target=target, storage="f4")
+    programs = compile_programs(run.model, run.train, games=run.games, streams=run.streams, target=target,
+                                storage="f4")
     gpu, driver = fake_gpu(kernel, **options)
     return CudaEngine(programs, run, fake_cubin(target), gpu), driver
 

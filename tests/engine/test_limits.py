@@ -100,6 +100,7 @@ def test_programs_of_another_run_are_refused(kernel):
         (compile_programs(replace(run.model, layers=1), run.train, games=0), "model"),
         (compile_programs(run.model, replace(run.train, batch=2), games=0), "batch"),
         (compile_programs(run.model, run.train, games=1), "games"),
+        (compile_programs(run.model, run.train, games=0, streams=2), "streams"),
         (compile_programs(run.model, run.train, games=0, target="sm90"), "bf16"),
     ):
         with pytest.raises(OfaError, match=why):

@@ -60,12 +60,12 @@ def test_a_weaker_protocol_is_caught(tmp_path, name):
 
 
 def test_lanes_come_in_runs_that_every_block_can_walk(tmp_path):
-    """What next_owned and most_seats rely on: lanes count up from 0, also those of what the last task waits for."""
+    """What next_owned and most_seats rely on: lanes count up from 0, also those of what the last but one waits for."""
     model = ModelConfig(layers=2, width=128, heads=2, feed_forward=256, context=64, vocab=320)
     tasks = compile_programs(model, TrainConfig(4, 5, 1e-3, 2), target="sm90", storage="f4").programs["decode"].tasks
     lanes = tasks["lane"].astype(int)
     assert all(lane in (0, before + 1) for before, lane in itertools.pairwise(lanes))
-    counter, count, n, lag = tasks["waits"][-1][0].tolist()
+    counter, count, n, lag = tasks["waits"][-2][0].tolist()
     assert (n, lag) == (1, 0) and lanes[tasks["signal"] == counter].tolist() == list(range(count))
     source = tmp_path / "walk.cc"
     source.write_text("""

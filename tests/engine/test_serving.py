@@ -81,12 +81,13 @@ def test_a_prompt_without_a_text_ends_a_story_and_the_prompt_that_is_being_read(
     running.post(Event("prompt", "token", when=50))
     running.post(Event("prompt", "token", when=70))
     tokens, applied = served(running, 100)
-    assert [entry.at for entry in applied] == [0, 0, 50, 70]
-    assert [token.from_prompt for token in tokens[:90]] == [True] * 50 + [False] * 40
-    assert [token.index for token in tokens[:90] if token.first] == [0, 50, 70]
-    assert [token.story for token in tokens[49:71:10]] == [0, 1, 1]
-    assert tokens[70].story == 2
-    assert [token.token for token in tokens[50:70]] == [token.token for token in tokens[70:90]]
+    first = -(-50 // abi.PASS_ROWS) * abi.PASS_ROWS
+    assert [entry.at for entry in applied] == [0, 0, first, 70], "the first passes are full of the prompt"
+    assert [token.from_prompt for token in tokens[:90]] == [True] * first + [False] * (90 - first)
+    assert [token.index for token in tokens[:90] if token.first] == [0, first, 70]
+    assert [tokens[at].story for at in (first - 1, first, 69, 70)] == [0, 1, 1, 2]
+    told = 70 - first
+    assert [token.token for token in tokens[first:70]] == [token.token for token in tokens[70 : 70 + told]]
 
 
 @pytest.fixture(scope="module")
@@ -99,15 +100,17 @@ def sampler(kernel):
 
     def draw(logits: np.ndarray, sampling: Sampling, draws: int = 1, seed: int = 1) -> list[int]:
         serve = memory["serve"][0]
-        serve["vocab_used"] = len(logits)
-        serve["temperature"], serve["top_k"] = sampling.temperature, sampling.top_k
-        serve["top_p"], serve["random_seed"], serve["tokens"] = sampling.top_p, seed, 0
+        serve["vocab_used"], serve["n_rows"], serve["tokens"] = len(logits), 1, 0
+        serve["rows"]["prompt_token"][0] = -1
+        stream = serve["streams"][0]
+        stream["temperature"], stream["top_k"], stream["top_p"] = sampling.temperature, sampling.top_k, sampling.top_p
+        stream["random_seed"], stream["tokens"] = seed, 0
         buffer = memory.buffer("decode.logits")[0, 0]
         buffer[:] = 50.0  # what lies beyond the tokenizer's ids must not count
         buffer[: len(logits)] = logits
         chosen = []
         for index in range(draws):
-            serve["pin"], serve["position"] = 0, 0
+            serve["pin"], stream["position"] = 0, 0
             kernel.run_task(memory["launch"].ctypes.data, program, index, task)
             assert int(serve["pin"]) == abi.NONE_U64
             chosen.append(int(memory["served"][index % abi.SERVED_RING]["token"]))

@@ -138,7 +138,7 @@ FAULTS: dict[str, tuple[Callable[[ProgramSet], None], tuple[str, ...]]] = {
                                   ("layers.0.qkv rows 0", "reads layers.0.norm1.y", "what was there at first")),
     "bulk write without a fence": (without("train", "layers.0.qkv rows 0", FENCE_AFTER),
                                    ("layers.0.attention rows 0", "reads layers.0.qkv.y")),
-    "token sampled too early": (early_sample, ("sample of token", "reads decode.logits")),
+    "token sampled too early": (early_sample, ("sample of token", "reads decode.")),
     "token begun twice": (twin("decode", "stream_begin"), ("twin of token 0", "begins as number 1")),
     "values that stay with a block": (exchanged_attention, ("v_cache", "of which only messages tell")),
     "lane that nobody looks for": (change("decode", "layers.0.qkv head 1 part 0", "lane", 9), ("lane 9",)),

@@ -30,28 +30,28 @@ def test_what_only_the_gpu_program_has_is_printed(stage, words, capsys):
 
 def test_tasks_are_printed_in_full(capsys):
     """Both tasks of a refusal can be looked at: by label or number, what they touch, and whom they wait for."""
-    asked = ["layers.0.proj rows 0-0 columns 32-63", "sample"]
+    asked = ["layers.0.proj rows 0-7 columns 32-63", "sample"]
     arguments = [part for task in asked for part in ("--task", task)]
     assert main(["program", "show", "--target", "sm90", "--stage", "task", *arguments]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert [line for line in printed if not line.startswith(" ")] == [
-        f"decode: task {number} of 162, {label}" for number, label in zip((10, 161), asked, strict=True)]
+        f"decode: task {number} of 170, {label}" for number, label in zip((10, 169), asked, strict=True)]
     lines = {line.strip() for line in printed}
     assert {
         "lane 1", "fence before copies",
-        "reads skip: message 0 of decode.x rows 0-0 columns 32-63, of 1 x 128 packet (message, rows)",
-        "writes y: message 1 of decode.x rows 0-0 columns 32-63, of 1 x 128 packet (message, rows)",
+        "reads skip: message 0 of decode.x rows 0-7 columns 32-63, of 8 x 128 packet (message, rows)",
+        "writes y: message 1 of decode.x rows 0-7 columns 32-63, of 8 x 128 packet (message, rows)",
         "reads w: layers.0.proj.stream rows 32-63 columns 0-127, of 128 x 128 bf16 (weight, stream, copied)",
         "polls message 0 of decode.x: stream_begin",
         "signals decode: sample, waited for by stream_begin",
     } <= lines
-    heads = "32 tasks from head rows 0-0 columns 0-31 to head rows 0-0 columns 992-1023"
-    assert f"waits for decode: head at 32: {heads}" in lines
+    rows = "8 tasks from sample_row rows 0-0 columns 0-0 to sample_row rows 7-7 columns 0-0"
+    assert f"waits for decode: sample_row at 8: {rows}" in lines
     first = "polls message 0 of decode.attention: layers.0.attention head 0 part 0"
     assert any(line.startswith(first) for line in lines)
     assert main(["program", "show", "--target", "sm90", "--stage", "task", "--program", "decode", "--task", "10"]) == 0
     assert capsys.readouterr().out.splitlines() == printed[: len(printed) - [*reversed(printed)].index(
-        "decode: task 161 of 162, sample") - 1]
+        "decode: task 169 of 170, sample") - 1]
 
 
 def test_a_refusal_prints_its_tasks():

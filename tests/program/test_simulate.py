@@ -245,7 +245,8 @@ def test_a_message_is_read_after_all_who_write_the_elements():
                for task, waits in enumerate(joins.waits)}
     named = {labels[task].split(" ")[0]: {labels[writer].split(" ")[0] for writer in writers[task]} for task in writers}
     assert named["layers.1.qkv"] == {"layers.0.fc2"} and named["layers.1.fc2"] == {"layers.1.fc1", "layers.1.proj"}
-    assert named["layers.0.attention"] == {"layers.0.qkv"} and named["sample"] == {"head"}
+    assert named["layers.0.attention"] == {"layers.0.qkv"} and named["sample_row"] == {"head"}
+    assert named["sample"] == {"sample_row"}
     attention = next(task for task, label in enumerate(labels) if label.startswith("layers.0.attention head 1"))
     assert {labels[writer] for writer in writers[attention]} == {
         f"layers.0.qkv head 1 part {part} of 2" for part in (0, 1)}

@@ -37,7 +37,7 @@ MUTANTS: Mutants = {
     "two decoded heads": ("decode", on_task("layers.1.attention", set_tile(3, 32)), "tile",
                           ("layers.1.attention", "one whole head")),
     "decoded head of no row": ("decode", on_task("layers.1.attention", set_tile(0, 1)), "tile",
-                               ("layers.1.attention", "one row")),
+                               ("layers.1.attention", "rows of a pass")),
     "fence where nothing copies": ("train", on_task("head rows 0", set_field("flags", FENCE_BEFORE)), "flags",
                                    ("head rows",)),
     "lane of a task anybody claims": ("train", on_task("head rows 0", set_field("lane", 1)), "lane",
@@ -77,7 +77,7 @@ SM90_MUTANTS: Mutants = {
                                 ("layers.0.qkv.dw", "layers.0.qkv.master")),
     "statistics of fewer tiles": ("train", set_buffer("logits.statistics", shape=(256, 6)), "gap",
                                   ("logits.statistics",)),
-    "scores for fewer positions": ("decode", set_buffer("decode.scores", shape=(4, 48)), "shape", ("context = 64",)),
+    "scores for fewer positions": ("decode", set_buffer("decode.scores", shape=(4, 48)), "shape", ("rows*context = 512",)),
 }
 
 

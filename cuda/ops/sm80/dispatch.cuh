@@ -29,6 +29,7 @@ OFA_FUNCTION bool run_body(Block& block, const TaskContext& ctx) {
         OFA_CASE(OPCODE_STREAM_MATMUL_RESIDUAL, sm80::op_stream_matmul_residual)
         OFA_CASE(OPCODE_STREAM_NORM_MATMUL_GELU, sm80::op_stream_norm_matmul_gelu)
         OFA_CASE(OPCODE_STREAM_NORM_MATMUL, sm80::op_stream_norm_matmul)
+        OFA_CASE(OPCODE_SAMPLE_ROW, sm80::op_sample)
         OFA_CASE(OPCODE_SAMPLE, sm80::op_sample)
     default:
         return false;

@@ -6,7 +6,7 @@
 namespace ofa::sm80 {
 
 OFA_NOINLINE void op_sample(Block& block, const TaskContext& ctx) {
-    sm90::sample(block, ctx, sm90::weights_in(block.near_bytes()));
+    sm90::sample_or_row(block, ctx, sm90::weights_in(block.near_bytes()));
 }
 
 }  // namespace ofa::sm80

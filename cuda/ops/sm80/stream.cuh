@@ -62,60 +62,50 @@ OFA_INLINE void multiply_columns(Block& block, const TaskContext& ctx, const flo
                   });
 }
 
-OFA_NOINLINE bool receive_normed_near(Block& block, const TaskContext& ctx, float* normed) {
-    return receive_normed(block, ctx, normed);
+OFA_NOINLINE bool receive_normed_near(Block& block, const TaskContext& ctx, int64_t row, float* normed) {
+    return receive_normed(block, ctx, row, normed);
 }
 
 OFA_NOINLINE void op_stream_begin(Block& block, const TaskContext& ctx) {
     begin_token(block, ctx, [] { return true; });
 }
 
-OFA_NOINLINE void op_stream_qkv(Block& block, const TaskContext& ctx) {
+OFA_INLINE void stream_qkv_row(Block& block, const TaskContext& ctx, int64_t row) {
     const Unit unit(ctx);
-    const Model& model = ctx.launch->model;
-    const int64_t width = model.width;
+    const int64_t width = ctx.launch->model.width;
     const int n = int(unit.cols), run_blocks = int(unit.run) / 16;
     float* const x = block.near<float>();
     float* const q = x + width;
     float* const k = q + n;
     float* const v = k + n;
-    float* const parts = v + n;
-    if (!receive_normed_near(block, ctx, x)) return;
+    float* const sums = v + n;
+    if (!receive_normed_near(block, ctx, row, x)) return;
     multiply_rows(
-        block, ctx.operand<bf16>(2), x, 3 * n / 16, parts,
+        block, ctx.operand<bf16>(2), x, 3 * n / 16, sums,
         [=](int b) { return int(b / (2 * run_blocks) * width + unit.column(b % (2 * run_blocks) * 16)); },
         [=](int r, float sum) { q[r] = sum; });
     block.sync();
 
-    const int64_t position = ctx.launch->serve->position;
+    const Where where(ctx, row);
     const Matrix<bf16> keys = ctx.operand<bf16>(3), values = ctx.operand<bf16>(4);
-    bf16* const new_key = keys.row(position);
-    bf16* const new_value = values.row(position);
-    const float scale = 1.0f / sqrtf(float(unit.size));
-    const double base = double(model.rope_base);
-    block.for_each(unit.run, [=](int64_t e) {
-        const int64_t partner = e + unit.run, first = unit.column(e), second = unit.column(partner);
-        const double turns = double(position) * rotary_frequency(unit.in_head(e), unit.size, base);
-        const math::SineCosine angle = math::sine_cosine_of_turns(turns);
-        float first_key, second_key;
-        rotate(q[e] * scale, q[partner] * scale, angle.cosine, angle.sine, q[e], q[partner]);
-        rotate(k[e], k[partner], angle.cosine, angle.sine, first_key, second_key);
-        const uint32_t both_keys = pack(first_key, second_key), both_values = pack(v[e], v[partner]);
-        new_key[first] = bf16(both_keys);
-        new_key[second] = bf16(both_keys >> 16);
-        new_value[first] = bf16(both_values);
-        new_value[second] = bf16(both_values >> 16);
+    bf16* const new_key = keys.row(where.first + where.position);
+    bf16* const new_value = values.row(where.first + where.position);
+    turn_pairs(block, ctx, unit, where.position, q, k, [=](int64_t e, int64_t partner, float key, float partner_key) {
+        const uint32_t both_keys = pack(key, partner_key), both_values = pack(v[e], v[partner]);
+        new_key[unit.column(e)] = bf16(both_keys);
+        new_key[unit.column(partner)] = bf16(both_keys >> 16);
+        new_value[unit.column(e)] = bf16(both_values);
+        new_value[unit.column(partner)] = bf16(both_values >> 16);
     });
-    block.sync();
 
     // A thread per position: the unit's columns are two runs of whole 16-byte pieces.
     const Message scores = message_of(ctx, 5);
-    const int64_t row = unit.row_of_scores(unit.part);
+    const int64_t of_unit = unit.row_of_scores(unit.part), place = first_score(ctx, row);
     const int64_t first = unit.column(0), second = unit.column(unit.run);
-    block.for_each(position + 1, [=](int64_t r) {
+    block.for_each(where.position + 1, [=](int64_t r) {
         float sum = 0.0f;
         for (int64_t run = 0; run < 2; ++run) {
-            const bf16* const key = keys.row(r) + (run == 0 ? first : second);
+            const bf16* const key = keys.row(where.first + r) + (run == 0 ? first : second);
             const float* const query = q + run * unit.run;
             for (int64_t e = 0; e < unit.run; e += 8) {
                 const Eight part = unpack(load_words(key + e));
@@ -123,20 +113,25 @@ OFA_NOINLINE void op_stream_qkv(Block& block, const TaskContext& ctx) {
                 for (int c = 0; c < 8; ++c) sum += query[e + c] * part.at[c];
             }
         }
-        publish(scores, row, r, sum);
+        publish(scores, of_unit, place + r, sum);
     });
 }
 
-OFA_NOINLINE void op_stream_attention(Block& block, const TaskContext& ctx) {
+OFA_NOINLINE void op_stream_qkv(Block& block, const TaskContext& ctx) {
+    for_each_row(block, ctx, [&](int64_t row) { stream_qkv_row(block, ctx, row); });
+}
+
+OFA_INLINE void stream_attention_row(Block& block, const TaskContext& ctx, int64_t row) {
     const Unit unit(ctx);
-    const int64_t rows = int64_t(ctx.launch->serve->position) + 1;
+    const Where where(ctx, row);
+    const int64_t rows = where.position + 1, place = first_score(ctx, row);
     float* const scores = block.near<float>();
     float* const part = scores + rows;
     float* const sums = part + rows;  // [shares, columns]
     const Message parts = message_of(ctx, 0);
-    if (!receive(block, ctx, parts, unit.row_of_scores(0), 0, rows, scores)) return;
+    if (!receive(block, ctx, parts, unit.row_of_scores(0), place, rows, scores)) return;
     for (int64_t other = 1; other < unit.parts; ++other) {
-        if (!receive(block, ctx, parts, unit.row_of_scores(other), 0, rows, part)) return;
+        if (!receive(block, ctx, parts, unit.row_of_scores(other), place, rows, part)) return;
         block.for_each(rows, [=](int64_t r) { scores[r] += part[r]; });
         block.sync();
     }
@@ -149,7 +144,7 @@ OFA_NOINLINE void op_stream_attention(Block& block, const TaskContext& ctx) {
     const int columns = int(unit.cols), shares = BLOCK_THREADS / columns;
     const int column = block.thread() % columns, share = block.thread() / columns;
     if (share < shares) {
-        const bf16* const value = values.data + unit.column(column);
+        const bf16* const value = values.row(where.first) + unit.column(column);
         float sum = 0.0f;
 #pragma unroll 4
         for (int64_t r = share; r < rows; r += shares) sum += scores[r] * float_of(value[r * values.pitch]);
@@ -160,8 +155,12 @@ OFA_NOINLINE void op_stream_attention(Block& block, const TaskContext& ctx) {
     block.for_each(columns, [=](int64_t e) {
         float sum = 0.0f;
         for (int s = 0; s < shares; ++s) sum += sums[s * columns + e];
-        publish(attention, 0, unit.column(e), sum * inverse);
+        publish(attention, row, unit.column(e), sum * inverse);
     });
+}
+
+OFA_NOINLINE void op_stream_attention(Block& block, const TaskContext& ctx) {
+    for_each_row(block, ctx, [&](int64_t row) { stream_attention_row(block, ctx, row); });
 }
 
 OFA_NOINLINE void op_stream_matmul_residual(Block& block, const TaskContext& ctx) {
@@ -171,24 +170,30 @@ OFA_NOINLINE void op_stream_matmul_residual(Block& block, const TaskContext& ctx
     float* const x = block.near<float>();
     float* const skip = x + weight.cols;
     float* const parts = skip + ctx.cols();
-    if (!receive(block, ctx, skipped, 0, first, ctx.cols(), skip) || !receive_all(block, ctx, 0, x)) return;
-    multiply_columns(block, ctx, x, 1, parts,
-                     [=](int64_t c, float sum) { publish(y, 0, c, skip[c - first] + sum); });
+    for_each_row(block, ctx, [&](int64_t row) {
+        if (!receive(block, ctx, skipped, row, first, ctx.cols(), skip) || !receive_all(block, ctx, 0, row, x)) return;
+        multiply_columns(block, ctx, x, 1, parts,
+                         [=](int64_t c, float sum) { publish(y, row, c, skip[c - first] + sum); });
+    });
 }
 
 OFA_NOINLINE void op_stream_norm_matmul_gelu(Block& block, const TaskContext& ctx) {
     float* const x = block.near<float>();
-    if (!receive_normed_near(block, ctx, x)) return;
     const Message a = message_of(ctx, 3);
-    multiply_columns(block, ctx, x, 2, x + ctx.operand<bf16>(2).cols,
-                     [=](int64_t c, float sum) { publish(a, 0, c, math::gelu(sum)); });
+    for_each_row(block, ctx, [&](int64_t row) {
+        if (!receive_normed_near(block, ctx, row, x)) return;
+        multiply_columns(block, ctx, x, 2, x + ctx.operand<bf16>(2).cols,
+                         [=](int64_t c, float sum) { publish(a, row, c, math::gelu(sum)); });
+    });
 }
 
 OFA_NOINLINE void op_stream_norm_matmul(Block& block, const TaskContext& ctx) {
     float* const x = block.near<float>();
-    if (!receive_normed_near(block, ctx, x)) return;
-    float* const y = ctx.operand<float>(3).data;
-    multiply_columns(block, ctx, x, 2, x + ctx.operand<bf16>(2).cols, [=](int64_t c, float sum) { y[c] = sum; });
+    for_each_row(block, ctx, [&](int64_t row) {
+        if (!receive_normed_near(block, ctx, row, x)) return;
+        float* const y = ctx.operand<float>(3).row(row);
+        multiply_columns(block, ctx, x, 2, x + ctx.operand<bf16>(2).cols, [=](int64_t c, float sum) { y[c] = sum; });
+    });
 }
 
 }  // namespace ofa::sm80

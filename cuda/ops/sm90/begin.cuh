@@ -6,8 +6,8 @@
 
 namespace ofa::sm90 {
 
-// The input token's row of table [V, C], operand 0, becomes message x [1, C], operand 1. `fits()`, asked by the leader, is
-// whether blocks can decode the model, and says so where they cannot.
+// The input tokens' rows of table [V, C], operand 0, become message x [PASS_ROWS, C], operand 1. `fits()`, asked by the
+// leader, is whether blocks can decode the model, and says so where they cannot.
 template <class Fits>
 OFA_INLINE void begin_token(Block& block, const TaskContext& ctx, Fits fits) {
     const auto open = [&] {
@@ -18,9 +18,13 @@ OFA_INLINE void begin_token(Block& block, const TaskContext& ctx, Fits fits) {
     if (!block.broadcast(open)) return;
     TaskContext pinned = ctx;
     pinned.version = load_relaxed(&ctx.launch->serve->pin);
-    const bf16* const row = pinned.operand<bf16>(0).row(ctx.launch->serve->input_token);
+    const Matrix<bf16> table = pinned.operand<bf16>(0);
     const Message x = message_of(ctx, 1);
-    block.for_each(x.packets.cols, [=](int64_t c) { publish(x, 0, c, float_of(row[c])); });
+    const ServeState& serve = *ctx.launch->serve;
+    const int64_t rows = serve.n_rows, cols = x.packets.cols;
+    block.for_each(rows * cols, [&](int64_t i) {
+        publish(x, i / cols, i % cols, float_of(table.row(serve.rows[i / cols].token)[i % cols]));
+    });
 }
 
 }  // namespace ofa::sm90

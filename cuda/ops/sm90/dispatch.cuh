@@ -16,6 +16,7 @@ OFA_FUNCTION bool run_body(Block& block, const TaskContext& ctx) {
         OFA_CASES_OF_BOTH
         OFA_CASE(OPCODE_MATMUL_DW_ADAMW, adamw_of_step)
         OFA_CASE(OPCODE_STREAM_BEGIN, sm90::op_stream_begin)
+        OFA_CASE(OPCODE_SAMPLE_ROW, sm90::op_sample)
         OFA_CASE(OPCODE_SAMPLE, sm90::op_sample)
     default:
         return false;

@@ -168,20 +168,19 @@ OFA_INLINE int32_t pick(const Weights& weights, float least, float u) {
     return last;
 }
 
-OFA_INLINE int32_t sample_near(Block& block, const TaskContext& ctx) {
-    const ServeState& serve = *ctx.launch->serve;
-    const int64_t n = serve.vocab_used;
+OFA_INLINE int32_t sample_near(Block& block, const TaskContext& ctx, int64_t row, const Stream& stream) {
+    const int64_t n = ctx.launch->serve->vocab_used;
     const Weights weights(block, n);
-    const float* const logits = ctx.operand<const float>(0).data;
+    const float* const logits = ctx.operand<const float>(0).row(row);
     const int all = BLOCK_THREADS * weights.share;
-    if (!(serve.temperature > 0.0f)) return look_through(block, logits, int(n), all, [](int, float4) {});
+    if (!(stream.temperature > 0.0f)) return look_through(block, logits, int(n), all, [](int, float4) {});
 
     const int32_t best = look_through(block, logits, int(n), all, [=](int first, float4 four) {
         *reinterpret_cast<float4*>(weights.all + first) = four;
     });
     const float largest = weights.all[best];
     float* const own = weights.own(block);
-    const float factor = LOG2_E / serve.temperature;
+    const float factor = LOG2_E / stream.temperature;
     float sum = 0.0f, least = 0.0f;
     for_each_own(block, weights, [&](int i, float logit) {
         const float w = exp2_of((logit - largest) * factor);
@@ -192,41 +191,39 @@ OFA_INLINE int32_t sample_near(Block& block, const TaskContext& ctx) {
         sum = 0.0f;
         for_each_own(block, weights, [&](int, float w) { sum += w >= least ? w : 0.0f; });
     };
-    if (serve.top_k > 0 && serve.top_k < n) {
-        least = threshold(block, weights, 0.0f, float(serve.top_k), [](float) { return 1.0f; });
+    if (stream.top_k > 0 && stream.top_k < n) {
+        least = threshold(block, weights, 0.0f, float(stream.top_k), [](float) { return 1.0f; });
         sum_from_least();
     }
-    if (serve.top_p < 1.0f) {
+    if (stream.top_p < 1.0f) {
         const float total = block.sum(BLOCK_THREADS, [=](int64_t) { return sum; }), kept = least;
         // What is below this adds up to less than what may be left out, with some room for rounding.
-        const float enough = fmaxf(kept, 0.9f * (1.0f - serve.top_p) * total / float(n));
-        least = threshold(block, weights, enough, serve.top_p * total, [=](float w) { return w >= kept ? w : 0.0f; });
+        const float enough = fmaxf(kept, 0.9f * (1.0f - stream.top_p) * total / float(n));
+        least = threshold(block, weights, enough, stream.top_p * total, [=](float w) { return w >= kept ? w : 0.0f; });
         sum_from_least();
     }
     weights.sums()[block.thread()] = sum;
     block.sync();
     if (warp_of_block() != 0) return best;
-    const int32_t drawn = pick(weights, least, float(random_unit(serve.random_seed, serve.tokens)));
+    const int32_t drawn = pick(weights, least, float(draw_of_row(ctx, row, stream)));
     return drawn < 0 ? best : drawn;
 }
 
-// logits [1, V] -> the next token; while a prompt is read its next token follows instead. More than `most` weights do not
-// fit.
-OFA_INLINE void sample(Block& block, const TaskContext& ctx, int64_t most) {
-    ServeState& serve = *ctx.launch->serve;
-    const bool fits = int64_t(serve.vocab_used) <= most;
-    const bool from_prompt = serve.prompt_slot != NONE_U32;
-    if (!from_prompt && !fits) return ofa::op_sample(block, ctx);
-    const int32_t token = from_prompt ? ctx.launch->prompts[uint64_t(serve.prompt_slot) * ctx.launch->model.context +
-                                                            serve.prompt_read]
-                                      : sample_near(block, ctx);
-    block.sync();
-    if (!block.leader()) return;
-    if (from_prompt && ++serve.prompt_read == serve.prompt_length) serve.prompt_slot = NONE_U32;
-    append_token(ctx, token, from_prompt);
-    release_pin(serve);
+// As the bodies of ops/sample.h; more than `most` weights do not fit into near memory.
+OFA_INLINE int32_t sample_token_near(Block& block, const TaskContext& ctx, int64_t row, const Stream& stream, int64_t most) {
+    if (int64_t(ctx.launch->serve->vocab_used) > most) return sample_token(block, ctx, row, stream);
+    return sample_near(block, ctx, row, stream);
 }
 
-OFA_NOINLINE void op_sample(Block& block, const TaskContext& ctx) { sample(block, ctx, MOST_WEIGHTS); }
+OFA_INLINE void sample_or_row(Block& block, const TaskContext& ctx, int64_t most) {
+    const auto sampled = [&](int64_t r, const Stream& stream) { return sample_token_near(block, ctx, r, stream, most); };
+    if (int64_t(ctx.launch->serve->vocab_used) > most && !can_sample(block, ctx)) return;
+    if (ctx.task->opcode == OPCODE_SAMPLE_ROW)
+        sample_row(block, ctx, sampled);
+    else
+        ofa::sample(block, ctx, sampled);
+}
+
+OFA_NOINLINE void op_sample(Block& block, const TaskContext& ctx) { sample_or_row(block, ctx, MOST_WEIGHTS); }
 
 }  // namespace ofa::sm90

@@ -10,8 +10,8 @@
 
 namespace ofa::sm90 {
 
-constexpr int HEAD = STREAM_HEAD, UNIT = TokenMemory::UNIT, RUN = UNIT / 2, MOST_ROUNDS = 2;
-constexpr int SLICE = TokenMemory::SLICE;
+constexpr int HEAD = STREAM_HEAD, UNIT = RowMemory::UNIT, RUN = UNIT / 2, MOST_ROUNDS = 2;
+constexpr int SLICE = RowMemory::SLICE;
 constexpr uint32_t PATIENT_POLLS = 1024;
 static_assert(MOST_ROUNDS * BLOCK_THREADS >= MOST_CONTEXT && UNIT * 2 == HEAD);
 
@@ -29,11 +29,24 @@ OFA_INLINE void publish_at(const Step& step, int operand, int64_t at, float valu
 }
 
 OFA_INLINE TokenMemory& token_memory() { return shared_pipeline().token(); }
+OFA_INLINE RowMemory& row_memory() { return token_memory().one; }
+
+// A row of the pass, where its tokens' attention looks.
+struct RowPlace {
+    uint32_t position, first;  // in the story; of its stream's rows in the caches
+    uint32_t number;
+
+    OFA_INLINE RowPlace(const Launch& launch, uint32_t row)
+        : position(launch.serve->rows[row].position),
+          first(launch.serve->rows[row].stream * launch.model.context),
+          number(row) {}
+};
 
 struct TokenRun {
     Position<STAGES> stages;
     Position<STEP_SLOTS> steps;
-    uint32_t position, turn;
+    RowPlace row;  // of a pass that has no other
+    uint32_t turn;
     int warp, lane;
     float squares;  // of the warp's slice of the input
     bool ready;     // the next stage was full when the warp last looked
@@ -68,13 +81,15 @@ OFA_INLINE bool look_again(const TokenRun& run, const Step& step, int operand, b
     return given_up == 0;
 }
 
+OFA_INLINE float sum_of_squares(float a, float b) { return fmaf(a, a, b * b); }
+
 // A warp's blocks of each chunk.
 struct Share {
     uint32_t blocks, first, count;
 
     OFA_INLINE Share(const Step& step, int warp) : blocks(step.blocks) {
-        first = blocks * uint32_t(warp) / TokenMemory::WARPS;
-        count = blocks * uint32_t(warp + 1) / TokenMemory::WARPS - first;
+        first = blocks * uint32_t(warp) / RowMemory::WARPS;
+        count = blocks * uint32_t(warp + 1) / RowMemory::WARPS - first;
     }
 };
 
@@ -118,12 +133,12 @@ OFA_INLINE float receive_slices(const TokenRun& run, const Step& step, bool norm
 #pragma unroll
     for (int chunk = 0; chunk < MOST; ++chunk)
         if (chunk < chunks) {
-            uint32_t(&words)[2][TokenMemory::SLICE_PAIRS] = token_memory().x[chunk][run.warp];
+            uint32_t(&words)[2][RowMemory::SLICE_PAIRS] = row_memory().x[chunk][run.warp];
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
                 float a = value_of(got[chunk][half].at[0]), b = value_of(got[chunk][half].at[1]);
                 if (!(half == 0 ? one : two)) continue;
-                squares += a * a + b * b;
+                squares += sum_of_squares(a, b);
                 a *= gain[half].x;
                 b *= gain[half].y;
                 const uint32_t near = pack(a, b);
@@ -169,7 +184,7 @@ template <bool whole>
 OFA_INLINE void multiply_step(TokenRun& run, const Step& step, const Share& share) {
     const int lane = run.lane;
     const uint32_t pairs = step.pairs, chunks = step.chunks, apart = share.blocks * WEIGHT_BLOCK_BYTES;
-    float* const parts = token_memory().parts[run.turn][run.warp];
+    float* const parts = row_memory().parts[run.turn][run.warp];
     const uint8_t* const stages = shared_pipeline().a[0] + share.first * WEIGHT_BLOCK_BYTES + lane * 16;
     HalfSlice first, second;
     bool loaded = false;
@@ -178,7 +193,7 @@ OFA_INLINE void multiply_step(TokenRun& run, const Step& step, const Share& shar
         Sums sums[2][2] = {};
         for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
             // Even columns of the right operand hold the values in bf16, odd ones the rest.
-            const uint2* const words = reinterpret_cast<const uint2*>(token_memory().x[chunk][run.warp][lane / 4 % 2]);
+            const uint2* const words = reinterpret_cast<const uint2*>(row_memory().x[chunk][run.warp][lane / 4 % 2]);
             Right x[SLICE];
 #pragma unroll
             for (int i = 0; i < SLICE; ++i) {
@@ -216,16 +231,16 @@ OFA_INLINE void multiply_step(TokenRun& run, const Step& step, const Share& shar
 }
 
 OFA_INLINE float sum_of_parts(const TokenRun& run, int row) {
-    float part[TokenMemory::WARPS];
+    float part[RowMemory::WARPS];
 #pragma unroll
-    for (int warp = 0; warp < TokenMemory::WARPS; ++warp) part[warp] = token_memory().parts[run.turn][warp][row];
+    for (int warp = 0; warp < RowMemory::WARPS; ++warp) part[warp] = row_memory().parts[run.turn][warp][row];
     return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
 }
 
 OFA_INLINE float scale_of_norm(const TokenRun& run) {
-    float part[TokenMemory::WARPS];
+    float part[RowMemory::WARPS];
 #pragma unroll
-    for (int warp = 0; warp < TokenMemory::WARPS; ++warp) part[warp] = token_memory().squares[run.turn][warp];
+    for (int warp = 0; warp < RowMemory::WARPS; ++warp) part[warp] = row_memory().squares[run.turn][warp];
     const float squares = ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
     return rsqrtf(squares * run.inverse_width + run.epsilon);
 }
@@ -233,8 +248,40 @@ OFA_INLINE float scale_of_norm(const TokenRun& run) {
 // Column of all heads where element e of a unit lies; `first` is that of its element 0.
 OFA_INLINE uint32_t unit_column(uint32_t first, int e) { return first + uint32_t(e < RUN ? e : HEAD / 2 + e - RUN); }
 
+// The column of a head that the half of a unit's turn begins with.
+OFA_INLINE float turned(float value, float partner, float cosine, float sine, bool lower) {
+    return value * cosine + (lower ? -partner : partner) * sine;
+}
+
+// Where the scores of a row of the pass lie, for one half of a head, in the message [units, PASS_ROWS * context].
+OFA_INLINE uint64_t place_of_scores(const TokenRun& run, const RowPlace& row, uint32_t unit) {
+    return (uint64_t(unit) * PASS_ROWS + row.number) * run.context;
+}
+
+// Scores of 32 positions from `begin` on, by a warp: lane quarter p has elements 8 p .. 8 p + 7 of eight keys at a time, and
+// publishes those of the p-th eight. key(i, position) is the lane's part of a key.
+template <class Key>
+OFA_INLINE void publish_scores(const TokenRun& run, const Step& step, const RowPlace& row, uint32_t begin, const float4& low,
+                               const float4& high, uint64_t place, Key key_at) {
+    const int lane = run.lane, piece = lane % 4;
+    float score = 0.0f;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const Eight key = unpack(key_at(i, begin + uint32_t(8 * i + lane / 4)));
+        float sum = (low.x * key.at[0] + low.y * key.at[1]) + (low.z * key.at[2] + low.w * key.at[3]);
+        sum += (high.x * key.at[4] + high.y * key.at[5]) + (high.z * key.at[6] + high.w * key.at[7]);
+        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 1);
+        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 2);
+        if (i == piece) score = sum;
+    }
+    const uint32_t own = begin + uint32_t(8 * piece + lane / 4);
+    if (own <= row.position) publish_at(step, 5, int64_t(place + own), score);
+}
+
+OFA_INLINE uint32_t unit_of(uint32_t first) { return first / HEAD * 2 + first % HEAD / RUN; }
+
 OFA_INLINE void finish_qkv(TokenRun& run, const Step& step, const uint4 (&keys)[MOST_ROUNDS][4], Block& block) {
-    TokenMemory& memory = token_memory();
+    RowMemory& memory = row_memory();
     const uint32_t first = step.row[0];
     const int lane = run.lane;
     if (run.warp < 3) {
@@ -242,39 +289,29 @@ OFA_INLINE void finish_qkv(TokenRun& run, const Step& step, const uint4 (&keys)[
         if (run.warp < 2) {
             const float partner = __shfl_xor_sync(0xFFFFFFFFu, value, RUN);
             const int turn = int(first % HEAD) + lane % RUN;
-            value = value * memory.cosine[turn] + (lane < RUN ? -partner : partner) * memory.sine[turn];
+            value = turned(value, partner, memory.cosine[turn], memory.sine[turn], lane < RUN);
         }
         const uint32_t rounded = pack(value, 0.0f);
         if (run.warp == 0)
             memory.q[lane] = value * 0.125f;
         else
-            step.at<bf16>(2 + run.warp)[uint64_t(run.position) * run.width + unit_column(first, lane)] = bf16(rounded);
+            step.at<bf16>(2 + run.warp)[uint64_t(run.row.first + run.row.position) * run.width +
+                                        unit_column(first, lane)] = bf16(rounded);
         if (run.warp == 1) memory.k[lane] = bf16(rounded);
     }
     block.sync();
-    // Lane quarter p has elements 8 p .. 8 p + 7 of eight rows at a time, and publishes those of the p-th eight.
     const int piece = lane % 4;
     const float4 low = reinterpret_cast<const float4*>(memory.q)[2 * piece];
     const float4 high = reinterpret_cast<const float4*>(memory.q)[2 * piece + 1];
     const uint4 new_key = load_words(memory.k + 8 * piece);
-    const uint64_t row = uint64_t(first / HEAD * 2 + first % HEAD / RUN) * run.context;
+    const uint64_t place = place_of_scores(run, run.row, unit_of(first));
 #pragma unroll
     for (int round = 0; round < MOST_ROUNDS; ++round) {
         const uint32_t begin = uint32_t(BLOCK_THREADS * round + 32 * run.warp);
-        if (begin > run.position) continue;  // of the whole warp
-        float score = 0.0f;
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const uint32_t r = begin + uint32_t(8 * i + lane / 4);
-            const Eight key = unpack(r == run.position ? new_key : keys[round][i]);
-            float sum = (low.x * key.at[0] + low.y * key.at[1]) + (low.z * key.at[2] + low.w * key.at[3]);
-            sum += (high.x * key.at[4] + high.y * key.at[5]) + (high.z * key.at[6] + high.w * key.at[7]);
-            sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 1);
-            sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 2);
-            if (i == piece) score = sum;
-        }
-        const uint32_t own = begin + uint32_t(8 * piece + lane / 4);
-        if (own <= run.position) publish_at(step, 5, int64_t(row + own), score);
+        if (begin > run.row.position) continue;  // of the whole warp
+        publish_scores(run, step, run.row, begin, low, high, place, [&](int i, uint32_t r) {
+            return r == run.row.position ? new_key : keys[round][i];
+        });
     }
 }
 
@@ -291,23 +328,32 @@ OFA_INLINE float largest_of_warp(float value) {
     return value;
 }
 
-// Softmax over both halves' scores, times the unit's columns of the values. A warp has 32 positions of every 256.
-OFA_INLINE void attend_step(const TokenRun& run, const Step& step, Block& block) {
-    TokenMemory& memory = token_memory();
+// What a warp finds out about the 32 positions of every 256 that are part `part` of a row's: the largest score, the sum of
+// their weights, and of the weighted sum of values the column that the lane has in the end.
+struct AttendedPart {
+    float largest, total, out;
+
+    static OFA_INLINE int column(int lane) {
+        return 8 * (lane % 4) + (lane & 16 ? 4 : 0) + (lane & 8 ? 2 : 0) + (lane & 4 ? 1 : 0);
+    }
+};
+
+OFA_INLINE AttendedPart attend_part(const TokenRun& run, const Step& step, const RowPlace& row, int part) {
     const int lane = run.lane, piece = lane % 4;
-    const uint32_t first = step.row[0], rows = run.position + 1, tag = step.tag[0];
-    const uint32_t own = uint32_t(32 * run.warp + lane);
-    const bf16* const cached = step.at<const bf16>(1) + unit_column(first, 8 * piece);
+    const uint32_t first = step.row[0], rows = row.position + 1, tag = step.tag[0];
+    const uint32_t own = uint32_t(32 * part + lane);
+    const bf16* const cached = step.at<const bf16>(1) + uint64_t(row.first) * run.width + unit_column(first, 8 * piece);
     uint4 values[MOST_ROUNDS][4];
 #pragma unroll
     for (int round = 0; round < MOST_ROUNDS; ++round)
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            const uint32_t r = uint32_t(BLOCK_THREADS * round + 32 * run.warp + 8 * i + lane / 4);
+            const uint32_t r = uint32_t(BLOCK_THREADS * round + 32 * part + 8 * i + lane / 4);
             values[round][i] = r < rows ? load_words(cached + uint64_t(r) * run.width) : uint4{0, 0, 0, 0};
         }
     // Who has no position in a round looks at the last one.
-    const uint64_t* const from = step.at<const uint64_t>(0) + uint64_t(first / HEAD * 2) * run.context;
+    const uint32_t halves = PASS_ROWS * run.context;
+    const uint64_t* const from = step.at<const uint64_t>(0) + place_of_scores(run, row, first / HEAD * 2);
     uint64_t got[MOST_ROUNDS][2];
     for (uint32_t polls = 0;;) {
         bool there = true;
@@ -315,7 +361,7 @@ OFA_INLINE void attend_step(const TokenRun& run, const Step& step, Block& block)
         for (int round = 0; round < MOST_ROUNDS; ++round) {
             const uint32_t r = own + BLOCK_THREADS * round, at = r < rows ? r : rows - 1;
             got[round][0] = load_relaxed(from + at);
-            got[round][1] = load_relaxed(from + run.context + at);
+            got[round][1] = load_relaxed(from + halves + at);
         }
 #pragma unroll
         for (int round = 0; round < MOST_ROUNDS; ++round)
@@ -335,7 +381,7 @@ OFA_INLINE void attend_step(const TokenRun& run, const Step& step, Block& block)
     for (int round = 0; round < MOST_ROUNDS; ++round) {
         const float weight = scores[round] == -INFINITY ? 0.0f : exp2_of((scores[round] - largest) * LOG2_E);
         total += weight;
-        if (uint32_t(BLOCK_THREADS * round + 32 * run.warp) >= rows) continue;  // of the whole warp
+        if (uint32_t(BLOCK_THREADS * round + 32 * part) >= rows) continue;  // of the whole warp
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const float of_row = __shfl_sync(0xFFFFFFFFu, weight, 8 * i + lane / 4);
@@ -344,7 +390,6 @@ OFA_INLINE void attend_step(const TokenRun& run, const Step& step, Block& block)
             for (int c = 0; c < 8; ++c) out[c] += of_row * value.at[c];
         }
     }
-    total = sum_of_warp(total);
     // Lanes with equal pieces add up: at each distance a lane passes on one half of its columns and keeps the other.
 #pragma unroll
     for (int half = 4; half > 0; half /= 2) {
@@ -356,24 +401,40 @@ OFA_INLINE void attend_step(const TokenRun& run, const Step& step, Block& block)
             out[c] = kept + __shfl_xor_sync(0xFFFFFFFFu, given, 4 * half);
         }
     }
-    memory.outs[run.turn][run.warp][8 * piece + (lane & 16 ? 4 : 0) + (lane & 8 ? 2 : 0) + (lane & 4 ? 1 : 0)] = out[0];
+    return {largest, sum_of_warp(total), out[0]};
+}
+
+// A row's weighted sum of values: the lane's column, of what its parts have left in shared memory.
+template <class Out>
+OFA_INLINE float join_parts(const float (&largest)[RowMemory::WARPS], const float (&sums)[RowMemory::WARPS], Out out) {
+    float most = largest[0];
+#pragma unroll
+    for (int part = 1; part < RowMemory::WARPS; ++part) most = fmaxf(most, largest[part]);
+    float sum = 0.0f, result = 0.0f;
+#pragma unroll
+    for (int part = 0; part < RowMemory::WARPS; ++part) {
+        const float factor = exp2_of((largest[part] - most) * LOG2_E);
+        sum += factor * sums[part];
+        result += factor * out(part);
+    }
+    return __fdividef(result, sum);
+}
+
+// Softmax over both halves' scores, times the unit's columns of the values. A warp has a part of the positions.
+OFA_INLINE void attend_step(const TokenRun& run, const Step& step, Block& block) {
+    RowMemory& memory = row_memory();
+    const int lane = run.lane;
+    const AttendedPart part = attend_part(run, step, run.row, run.warp);
+    memory.outs[run.turn][run.warp][AttendedPart::column(lane)] = part.out;
     if (lane == 0) {
-        memory.largest[run.turn][run.warp] = largest;
-        memory.sums[run.turn][run.warp] = total;
+        memory.largest[run.turn][run.warp] = part.largest;
+        memory.sums[run.turn][run.warp] = part.total;
     }
     block.sync();
     if (run.warp != 0) return;
-    float most = memory.largest[run.turn][0];
-#pragma unroll
-    for (int warp = 1; warp < TokenMemory::WARPS; ++warp) most = fmaxf(most, memory.largest[run.turn][warp]);
-    float sum = 0.0f, result = 0.0f;
-#pragma unroll
-    for (int warp = 0; warp < TokenMemory::WARPS; ++warp) {
-        const float factor = exp2_of((memory.largest[run.turn][warp] - most) * LOG2_E);
-        sum += factor * memory.sums[run.turn][warp];
-        result += factor * memory.outs[run.turn][warp][lane];
-    }
-    publish_at(step, 2, unit_column(first, lane), __fdividef(result, sum));
+    const float joined = join_parts(memory.largest[run.turn], memory.sums[run.turn],
+                                    [&](int other) { return memory.outs[run.turn][other][lane]; });
+    publish_at(step, 2, unit_column(step.row[0], lane), joined);
 }
 
 // The packet of the residual stream that a row is added to; `got` is what a look at it has found.
@@ -388,10 +449,10 @@ OFA_INLINE void receive_step(TokenRun& run, const Step& step, bool new_input, bo
     if (new_input) {
         const uint64_t begun = clock64();
         const float squares = receive_slices<MOST>(run, step, normed);
-        if (run.warp == TokenMemory::WARPS - 1 && run.lane == 0) token_memory().waited += clock64() - begun;
+        if (run.warp == RowMemory::WARPS - 1 && run.lane == 0) token_memory().waited += clock64() - begun;
         if (normed) run.squares = sum_of_warp(squares);
     }
-    if (run.lane == 0) token_memory().squares[run.turn][run.warp] = run.squares;
+    if (run.lane == 0) row_memory().squares[run.turn][run.warp] = run.squares;
 }
 
 OFA_INLINE void multiply_step(TokenRun& run, const Step& step) {
@@ -405,13 +466,14 @@ OFA_INLINE void multiply_step(TokenRun& run, const Step& step) {
 OFA_INLINE void qkv_step(TokenRun& run, const Step& step, bool new_input, Block& block) {
     receive_step<1>(run, step, new_input, true);
     uint4 keys[MOST_ROUNDS][4];
-    const bf16* const cached = step.at<const bf16>(3) + unit_column(step.row[0], 8 * (run.lane % 4));
+    const bf16* const cached = step.at<const bf16>(3) + uint64_t(run.row.first) * run.width +
+                               unit_column(step.row[0], 8 * (run.lane % 4));
 #pragma unroll
     for (int round = 0; round < MOST_ROUNDS; ++round)
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const uint32_t r = uint32_t(BLOCK_THREADS * round + 32 * run.warp + 8 * i + run.lane / 4);
-            keys[round][i] = r < run.position ? load_words(cached + uint64_t(r) * run.width) : uint4{0, 0, 0, 0};
+            keys[round][i] = r < run.row.position ? load_words(cached + uint64_t(r) * run.width) : uint4{0, 0, 0, 0};
         }
     multiply_step(run, step);
     block.sync();
@@ -449,12 +511,12 @@ OFA_INLINE void product_step(TokenRun& run, const Step& step, bool new_input, Bl
 
 // The rotation of each pair of columns at the token's position, by one warp.
 OFA_INLINE void rotate_pairs(const TokenRun& run) {
-    if (run.warp != TokenMemory::WARPS - 1) return;
+    if (run.warp != RowMemory::WARPS - 1) return;
     double& turns = shared_pipeline().turns[run.lane];  // a position, once it is known
     if (turns == 0.0) turns = rotary_frequency(run.lane, HEAD, double(token_memory().ctx->launch->model.rope_base));
-    const math::SineCosine angle = math::sine_cosine_of_turns(double(run.position) * turns);
-    token_memory().cosine[run.lane] = angle.cosine;
-    token_memory().sine[run.lane] = angle.sine;
+    const math::SineCosine angle = math::sine_cosine_of_turns(double(run.row.position) * turns);
+    row_memory().cosine[run.lane] = angle.cosine;
+    row_memory().sine[run.lane] = angle.sine;
 }
 
 // What the last warp, which has the least to do, keeps count of between two steps.
@@ -493,15 +555,13 @@ OFA_INLINE void end_token() {
     store_relaxed(&status.heartbeat_ns, now_ns());
 }
 
-// The block's share of the token that is open, but for opening and sampling it.
-OFA_NOINLINE void run_token(const TaskContext& ctx) {
-    Pipeline& pipeline = shared_pipeline();
-    Block& block = pipeline.block;
+// What there is to know of a pass before its first step. `row` is its first one.
+OFA_INLINE TokenRun begin_steps(const TaskContext& ctx, Block& block) {
     TokenMemory& memory = token_memory();
-    volatile Places& places = pipeline.places[fresh_thread() / 32];
+    volatile Places& places = shared_pipeline().places[fresh_thread() / 32];
     const Model& model = ctx.launch->model;
-    TokenRun run{{places.stages}, {places.steps}, ctx.launch->serve->position, 0, warp_of_block(), lane_of_thread(), 0.0f, false,
-                 model.width, model.context, 1.0f / float(model.width), model.norm_epsilon};
+    const TokenRun run{{places.stages}, {places.steps}, RowPlace(*ctx.launch, 0), 0, warp_of_block(), lane_of_thread(), 0.0f,
+                       false, model.width, model.context, 1.0f / float(model.width), model.norm_epsilon};
     block.for_each(OPCODE_COUNT, [&](int64_t opcode) { memory.spent[opcode] = 0; });
     if (block.leader()) {
         memory.ctx = &ctx;
@@ -513,15 +573,44 @@ OFA_NOINLINE void run_token(const TaskContext& ctx) {
     }
     if (run.lane == 0) memory.checked_ns[run.warp] = 0;
     block.sync();
+    return run;
+}
+
+// The next step of a pass; nothing behind the last.
+OFA_INLINE const Step* next_step(const TokenRun& run) {
+    const uint32_t at = run.steps.stage();
+    wait_for_slot(&shared_pipeline().step_ring.full[at], run.steps.parity());
+    const Step& step = token_memory().steps[at];
+    return step.opcode == STEP_END ? nullptr : &step;
+}
+
+OFA_INLINE void end_step(const TokenRun& run, const Step& step) {
+    if (run.warp == RowMemory::WARPS - 1 && run.lane == 0) count_step(step);
+    __syncwarp();
+    if (run.lane == 0) arrive(&shared_pipeline().step_ring.empty[run.steps.stage()]);
+}
+
+OFA_INLINE void end_steps(const TokenRun& run, Block& block) {
+    volatile Places& places = shared_pipeline().places[fresh_thread() / 32];
+    if (run.lane == 0) {
+        arrive(&shared_pipeline().step_ring.empty[run.steps.stage()]);
+        places.stages = run.stages.count;
+        places.steps = run.steps.count + 1;
+    }
+    block.sync();
+    if (block.leader()) end_token();
+}
+
+// The block's share of a pass of one row, but for opening and sampling it.
+OFA_NOINLINE void run_token(const TaskContext& ctx) {
+    Block& block = shared_pipeline().block;
+    TokenRun run = begin_steps(ctx, block);
     rotate_pairs(run);
     uint64_t input = 0;
     uint32_t input_tag = 0;
-    for (;; run.steps.advance()) {
-        const uint32_t at = run.steps.stage();
-        wait_for_slot(&pipeline.step_ring.full[at], run.steps.parity());
-        const Step& step = memory.steps[at];
+    for (const Step* next; (next = next_step(run)) != nullptr; run.steps.advance()) {
+        const Step& step = *next;
         const uint32_t opcode = step.opcode;
-        if (opcode == STEP_END) break;
         if (opcode == OPCODE_STREAM_ATTENTION) {
             attend_step(run, step, block);
             input = 0;
@@ -535,17 +624,9 @@ OFA_NOINLINE void run_token(const TaskContext& ctx) {
             input_tag = step.tag[0];
         }
         run.turn ^= 1;
-        if (run.warp == TokenMemory::WARPS - 1 && run.lane == 0) count_step(step);
-        __syncwarp();
-        if (run.lane == 0) arrive(&pipeline.step_ring.empty[at]);
+        end_step(run, step);
     }
-    if (run.lane == 0) {
-        arrive(&pipeline.step_ring.empty[run.steps.stage()]);
-        places.stages = run.stages.count;
-        places.steps = run.steps.count + 1;
-    }
-    block.sync();
-    if (block.leader()) end_token();
+    end_steps(run, block);
 }
 
 }  // namespace ofa::sm90
