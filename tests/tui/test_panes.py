@@ -84,6 +84,23 @@ def test_every_stream_has_a_place_and_the_selected_one_the_largest(width, height
             assert streams.stream_at(boxes, box.x, box.y, -1) == stream
 
 
+@pytest.mark.parametrize(("width", "height"), [(20, 8), (31, 9), (31, 17), (44, 18), (76, 23), (118, 34), (198, 55)])
+def test_each_stream_shows_the_end_of_its_newest_story(width: int, height: int) -> None:
+    model = run_model(4, streams=8)
+    grid = Grid(width, height, THEME.text, THEME.background)
+    boxes = streams.paint_streams(grid, Frame(False, False), model, THEME, False, prompt_rows=0, gap=False)
+    assert list(boxes) == list(range(8)) and any(map(model.rests, boxes))
+    for stream, box in boxes.items():
+        rows = [line[box.x : box.x + box.width] for line in grid.lines()[box.y : box.y + box.height]]
+        assert rows[0].startswith(f" {stream} ")
+        assert ("rests" in rows[0]) == model.rests(stream)
+        if box.height == 1 and model.rests(stream):
+            continue
+        told = "".join(text for text, _, _ in model.told[stream][-1].pieces).split()
+        shown = " ".join(rows[1:] or [rows[0][3:]]).partition("#")[0].strip(" …▌").split()
+        assert shown and told[-len(shown) :] == shown
+
+
 def test_a_stream_that_is_not_the_runs_own_rests_when_its_story_is_over() -> None:
     """At an end of text, where the model can read no more, or by an event, which later tokens do not undo."""
     info = FakeEngine(streams=4, telling=1).info

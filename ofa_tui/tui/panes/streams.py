@@ -100,16 +100,22 @@ def _paint_stories(grid: Grid, box: Box, model: RunModel, theme: Theme, stream: 
             if end - y < LEAST_OF_OLDER:
                 break
             lines = [[], [(f"#{story.number}  {story.tokens} tok", theme.muted, False)], *lines]
-        elif box.height == 1:
-            lines = [_last_words(lines, box.width, theme)]
         elif len(lines) > box.height:
-            lines = shortened([[], *lines], box.height + 1, box.width, theme)[1:]
+            lines = _end_of(lines, box, theme)
         whole, x = len(lines) <= end - y, box.x
         for line in lines[: end - y]:
             x = draw_line(grid, box.x, y, line, box.width, theme.muted if age or rests else None)
             y += 1
         if not whole:
             grid.text(min(x, box.x + box.width - 1), y - 1, "…", theme.muted)
+
+
+def _end_of(lines: list[list[Span]], box: Box, theme: Theme) -> list[list[Span]]:
+    """The end of a text in the rows there are, of which none is blank."""
+    lines = [line for line in lines if line]
+    if box.height == 1:
+        return [_last_words(lines, box.width, theme)]
+    return shortened([[], *lines], box.height + 1, box.width, theme)[1:] if len(lines) > box.height else lines
 
 
 def _paint_title(grid: Grid, box: Box, model: RunModel, theme: Theme, stream: int) -> None:
@@ -164,7 +170,7 @@ def _paint_one_row(grid: Grid, box: Box, model: RunModel, theme: Theme, stream: 
     story = model.told[stream][-1] if model.told[stream] else None
     if story and not rests:
         now_s = model.snapshot.seconds if model.snapshot else 0.0
-        lines = text_lines(story, theme, max(1, end - x - 1), now_s, True)
+        lines = [line for line in text_lines(story, theme, max(1, end - x - 1), now_s, True) if line]
         draw_line(grid, x + 1, box.y, _last_words(lines, end - x - 1, theme), max(0, end - x - 1))
         return
     for text, colour, bold in _title(model, theme, story, rests):
