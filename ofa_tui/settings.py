@@ -227,7 +227,7 @@ def _with_those_of(args: argparse.Namespace, before: Mapping[str, Any]) -> argpa
         "preset": args.preset or before["preset"],
         "steps": before["steps"] if args.steps is None else args.steps,
         "seed": before["seed"] if args.seed is None else args.seed,
-        "streams": before.get("streams", 1) if args.streams is None else args.streams,
+        "streams": before["streams"] if args.streams is None else args.streams,
         "sweep_every": before["sweep_every"] if args.sweep_every is None else args.sweep_every,
         "sweep_batches": args.sweep_batches or str(before["sweep_batches"]),
         "tokenizer": args.tokenizer or before["tokenizer"],

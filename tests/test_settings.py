@@ -124,11 +124,6 @@ def test_all_streams_are_the_runs_own_but_with_clients_only_the_first(
     assert (chosen.streams, chosen.telling) == (streams, telling)
 
 
-def test_a_checkpoint_from_before_there_were_several_streams_has_one() -> None:
-    before = {name: value for name, value in _options().items() if name not in ("streams", "telling")}
-    assert parse("--http", before=before).streams == 1
-
-
 def _options(*arguments: str) -> dict[str, object]:
     """What a checkpoint keeps of a run's options."""
     earlier = parse(*arguments)

@@ -221,6 +221,7 @@ class Checkpoint:
             "tokenizer": settings.text("tokenizer"),
             "steps": settings.integer("steps", 1, MOST_OPTION),
             "seed": settings.integer("seed", 0, MOST_I32),
+            "streams": len(self._streams),
             "sweep_every": settings.integer("sweep_every", 0, MOST_OPTION),
             "sweep_batches": settings.integer("sweep_batches", 1),
             "checkpoint_every": settings.integer("checkpoint_every", 0, MOST_OPTION),
