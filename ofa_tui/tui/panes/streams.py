@@ -15,9 +15,9 @@ from ofa_tui.tui.panes.serve import Span, draw_line, shortened, text_lines
 from ofa_tui.tui.theme import Theme
 
 COLUMN = 48
-"""Cells that a stream needs where two stand beside each other."""
+"""Cells that a stream needs where some stand beside each other."""
 BETWEEN = 3
-"""Cells between the two."""
+"""Cells between them."""
 NUMBER = 4
 """Cells of a stream's number and what follows it."""
 LEAST_OF_OLDER = 3
@@ -29,7 +29,8 @@ GAP_FROM = 5
 def places(area: Box, count: int, selected: int) -> dict[int, Box]:
     """Where each of `count` streams is drawn, in the order of reading. Where not all have a row, those around the
     selected one."""
-    columns = 2 if count > 1 and area.width >= 2 * COLUMN + BETWEEN else 1
+    columns = columns_of(area.width, count)
+    width = (area.width - BETWEEN * (columns - 1)) // columns
     lines = -(-count // columns)
     line = selected // columns
     first = min(max(0, line - area.height // 2), max(0, lines - area.height))
@@ -37,12 +38,16 @@ def places(area: Box, count: int, selected: int) -> dict[int, Box]:
     boxes: dict[int, Box] = {}
     y = area.y
     for number, height in zip(shown, row_shares(area.height, len(shown), line - first), strict=True):
-        streams = range(number * columns, min(count, (number + 1) * columns))
-        width = (area.width - BETWEEN * (len(streams) - 1)) // max(1, len(streams))
-        for place, stream in enumerate(streams):
+        for place, stream in enumerate(range(number * columns, min(count, (number + 1) * columns))):
             boxes[stream] = Box(area.x + place * (width + BETWEEN), y, width, height)
         y += height
     return boxes
+
+
+def columns_of(width: int, count: int) -> int:
+    """Streams that stand beside each other: as many as there is room for, without a gap if that can be."""
+    most = min(count, max(1, (width + BETWEEN) // (COLUMN + BETWEEN)))
+    return next((columns for columns in range(most, 1, -1) if count % columns == 0), min(most, 2))
 
 
 def row_shares(rows: int, count: int, selected: int) -> list[int]:
