@@ -253,7 +253,8 @@ class DeviceRun:
         from ofa_tui.engine.memory import RunMemory, buffer_array
         from ofa_tui.program.lowering import compile_programs
         self.kernel, self.config = kernel, config
-        self.programs = programs = compile_programs(config.model, config.train, games=config.games, streams=config.streams, target="sm90")
+        self.programs = programs = compile_programs(config.model, config.train, games=config.games,
+                                                    streams=config.streams, target="sm90")
         RunMemory._fill_weights = lambda self: None  # type: ignore[method-assign]  # weights are filled below, in bf16
         self.memory = memory = RunMemory(programs, config, lambda _: 1 << 18, game_bytes, 1 << 50)
         rng = np.random.default_rng(seed)
