@@ -55,8 +55,8 @@ class Assembled:
     """Steering that the run is to take, from --events and --prompt."""
     describe: Callable[[], Described]
     """What every checkpoint of the run says of it. Takes a moment: texts are hashed."""
-    sampling: Event
-    """How the run draws its own stories at its beginning."""
+    sampling: tuple[Event, ...]
+    """How each stream draws its tokens at the beginning."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """Files for a record beside its own, by name."""
 
@@ -107,6 +107,8 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
             sampling=Sampling(settings.temperature, settings.top_k, settings.top_p),
             prompt=prompt,
             tokens_per_s=settings.tokens_per_s,
+            streams=settings.streams,
+            telling=settings.telling,
             tics_per_s=settings.tics_per_s,
             doom=doom[0] if doom else None,
             doom_missing=doom_missing,
@@ -145,16 +147,20 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
     return Assembled(engine, facts, len(config.events) + bool(prompt), describe, _sampling(config), texts)
 
 
-def _sampling(config: RunConfig) -> Event:
-    sampling, seed = config.sampling, config.serving.streams[0].seed if config.serving else config.seed
-    return sampling_event(sampling.temperature, sampling.top_p, sampling.top_k, seed)
+def _sampling(config: RunConfig) -> tuple[Event, ...]:
+    drawn = [(config.sampling, config.seed)] * config.streams
+    if config.serving:
+        drawn = [(stream.sampling, stream.seed & abi.NONE_U32) for stream in config.serving.streams]
+    return tuple(sampling_event(sampling.temperature, sampling.top_p, sampling.top_k, seed, stream=stream)
+                 for stream, (sampling, seed) in enumerate(drawn))
 
 
 def _beginning(settings: Settings, config: RunConfig, target: str, storage: str) -> tuple[RunConfig, dict[str, Any]]:
     """The run with the state that it is to begin with, and what its record says of that."""
     if settings.resume:
         checkpoint = Checkpoint(settings.resume)
-        config = going_on(config, checkpoint, target, storage, resample=settings.sampling_asked)
+        config = going_on(config, checkpoint, target, storage, resample=settings.sampling_asked,
+                          streams=settings.streams)
         if checkpoint.steps != config.train.steps:
             Progress("resume").message(f"{checkpoint.path} was to have {checkpoint.steps} steps and this run "
                                        f"{config.train.steps}: its learning rates are other ones from here on")

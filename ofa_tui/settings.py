@@ -16,6 +16,8 @@ from ofa_tui.presets import ALL_BATCHES, PRESETS, Preset, preset
 
 BACKENDS = ("auto", "host", "cuda")
 KEEP = 3
+HTTP_STREAMS = 4
+"""With --http, where nothing else is said."""
 TIMELINE_ENTRIES = 4096
 KERNELS = ("auto", "portable", "sm80", "sm90")
 TEXTS = {
@@ -51,7 +53,11 @@ class Settings:
     top_k: int
     top_p: float
     tokens_per_s: float
-    """Pace of serving, 0 for as fast as it goes."""
+    """Pace of each stream, 0 for as fast as it goes."""
+    streams: int
+    """Stories that can be told at the same time."""
+    telling: int
+    """The first so many streams begin a story when one ends; the others rest until a prompt comes."""
     wad: Path | None
     map: str
     """`E1M1`, `MAP01`, or empty for the WAD's first."""
@@ -134,7 +140,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     serve.add_argument("--top-k", type=int, metavar="K", help="sample among the K likeliest; 0 = all (default)")
     serve.add_argument("--top-p", type=float, metavar="P", help="nucleus sampling (default: 0.95)")
     serve.add_argument("--token-rate", default=None, metavar="N|max",
-                       help="tokens per second (default on the host: 40)")
+                       help="tokens per second of each stream (default on the host: 40)")
+    serve.add_argument("--streams", type=int, metavar="N",
+                       help=f"stories told at the same time, 1 to {abi.MAX_STREAMS} (default: 1; with --http "
+                            f"{HTTP_STREAMS}, of which all but the first are for clients)")
 
     kept = parser.add_argument_group("checkpoints")
     kept.add_argument("--checkpoint-every", type=int, metavar="STEPS",
@@ -218,6 +227,7 @@ def _with_those_of(args: argparse.Namespace, before: Mapping[str, Any]) -> argpa
         "preset": args.preset or before["preset"],
         "steps": before["steps"] if args.steps is None else args.steps,
         "seed": before["seed"] if args.seed is None else args.seed,
+        "streams": before.get("streams", 1) if args.streams is None else args.streams,
         "sweep_every": before["sweep_every"] if args.sweep_every is None else args.sweep_every,
         "sweep_batches": args.sweep_batches or str(before["sweep_batches"]),
         "tokenizer": args.tokenizer or before["tokenizer"],
@@ -281,6 +291,10 @@ def from_arguments(
                        f"{abi.TIMELINE_SIZES[-1]}")
     if args.dooms is not None and not 1 <= args.dooms <= abi.MAX_GAMES:
         raise OfaError(f"--dooms {args.dooms} cannot be; choose 1 to {abi.MAX_GAMES}, or none with --sms doom=0")
+    http = getattr(args, "http", None) is not None
+    streams = (HTTP_STREAMS if http else 1) if args.streams is None else args.streams
+    if not 1 <= streams <= abi.MAX_STREAMS:
+        raise OfaError(f"--streams {streams} cannot be; choose 1 to {abi.MAX_STREAMS}")
     sms = chosen.sms if args.sms is None else parse_sms(args.sms)
     for option, paths in (("--data", args.data), ("--valid", args.valid)):
         for path in paths:
@@ -304,6 +318,8 @@ def from_arguments(
         top_k=args.top_k,
         top_p=args.top_p,
         tokens_per_s=40.0 if args.token_rate is None else _rate("--token-rate", args.token_rate),
+        streams=streams,
+        telling=1 if http else streams,
         wad=args.wad,
         map=args.map.upper(),
         skill=args.skill,

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 from ofa_tui import abi, settings
 from ofa_tui.errors import OfaError
+from ofa_tui.http import options as http
 
 
 def parse(*arguments: str, before: dict[str, object] | None = None) -> settings.Settings:
     parser = argparse.ArgumentParser()
     settings.add_arguments(parser)
+    http.add_arguments(parser)
     return settings.from_arguments(parser.parse_args(arguments), before=before)
 
 
@@ -51,6 +53,8 @@ def test_defaults_are_the_preset() -> None:
         (["--sms", "train=300"], "256"),
         (["--token-rate", "often"], "max"),
         (["--top-p", "0"], "--top-p"),
+        (["--streams", "0"], "1 to 8"),
+        (["--streams", "9"], "1 to 8"),
         (["--dooms", "0"], "--sms doom=0"),
         (["--dooms", "17"], "1 to 16"),
         (["--data", "no/such/file.txt"], "no/such/file.txt"),
@@ -90,9 +94,42 @@ def test_there_is_a_game_per_doom_sm_unless_told_otherwise() -> None:
 def test_a_run_that_is_resumed_keeps_writing_checkpoints_unless_told_otherwise(
     was: tuple[str, ...], given: tuple[str, ...], folder: str | None, every: int, at_end: bool, keep: int
 ) -> None:
-    earlier = parse(*was)
-    before = {**earlier.as_dict(), "preset": earlier.preset.name, "data": [], "valid": []}
-    chosen = parse("--resume", "old/kept/step-00000005.safetensors", *given, before=before)
+    chosen = parse("--resume", "old/kept/step-00000005.safetensors", *given, before=_options(*was))
     assert (str(chosen.checkpoints) if chosen.checkpoints else None, chosen.checkpoint_every) == (folder, every)
     assert (chosen.checkpoint_at_end, chosen.keep) == (at_end, keep) and not chosen.checkpoint_at_start
     assert chosen.writes_checkpoints == (folder is not None)
+
+
+@pytest.mark.parametrize(
+    ("was", "given", "streams", "telling"),
+    [
+        (None, (), 1, 1),
+        (None, ("--streams", "5"), 5, 5),
+        (None, ("--http",), settings.HTTP_STREAMS, 1),
+        (None, ("--http", "--streams", "1"), 1, 1),
+        (None, ("--http", "--streams", "8"), 8, 1),
+        ((), (), 1, 1),
+        (("--streams", "3"), (), 3, 3),
+        (("--streams", "3"), ("--http",), 3, 1),
+        (("--http",), (), settings.HTTP_STREAMS, settings.HTTP_STREAMS),
+        (("--streams", "3"), ("--streams", "2"), 2, 2),
+    ],
+)
+def test_all_streams_are_the_runs_own_but_with_clients_only_the_first(
+    was: tuple[str, ...] | None, given: tuple[str, ...], streams: int, telling: int
+) -> None:
+    """A run that is resumed has as many as before."""
+    before = None if was is None else _options(*was)
+    chosen = parse(*given, before=before)
+    assert (chosen.streams, chosen.telling) == (streams, telling)
+
+
+def test_a_checkpoint_from_before_there_were_several_streams_has_one() -> None:
+    before = {name: value for name, value in _options().items() if name not in ("streams", "telling")}
+    assert parse("--http", before=before).streams == 1
+
+
+def _options(*arguments: str) -> dict[str, object]:
+    """What a checkpoint keeps of a run's options."""
+    earlier = parse(*arguments)
+    return {**earlier.as_dict(), "preset": earlier.preset.name, "data": [], "valid": []}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import time
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
-from ofa_tui.http.errors import ApiError
 from ofa_tui.http.turn import Finished, Piece
 
 LAST_EVENT = "data: [DONE]\n\n"
@@ -29,27 +29,32 @@ class Answer:
         self._common = {"id": f"cmpl-{uuid.uuid4().hex}", "object": "text_completion", "created": int(time.time()),
                         "model": model}
 
-    def whole(self, pieces: list[Piece], end: Finished) -> dict[str, Any]:
-        text = "".join(piece.text for piece in pieces)
-        return self._object(text, end.version, end.reason) | {"usage": _usage(end)}
+    def whole(self, choices: Sequence[tuple[list[Piece], Finished]]) -> dict[str, Any]:
+        texts = [_choice(number, "".join(piece.text for piece in pieces), end.reason)
+                 for number, (pieces, end) in enumerate(choices)]  # fmt: skip
+        ends = [end for _, end in choices]
+        return self._object(texts, max(end.version for end in ends)) | {"usage": _usage(ends)}
 
-    def events(self, item: Piece | Finished | ApiError, include_usage: bool) -> str:
-        """The event of one item; of the last one, all that end the stream."""
+    def event(self, choice: int, item: Piece | Finished, include_usage: bool) -> str:
+        """What an item of a choice is in a stream."""
+        text, reason = (item.text, None) if isinstance(item, Piece) else ("", item.reason)
         usage: dict[str, Any] = {"usage": None} if include_usage else {}
-        if isinstance(item, Piece):
-            return event(self._object(item.text, item.version) | usage)
-        if isinstance(item, ApiError):
-            return event(item.body())
-        said = event(self._object("", item.version, item.reason) | usage)
-        if include_usage:
-            said += event(self._object("", item.version) | {"choices": [], "usage": _usage(item)})
-        return said + LAST_EVENT
+        return event(self._object([_choice(choice, text, reason)], item.version) | usage)
 
-    def _object(self, text: str, version: int, reason: str | None = None) -> dict[str, Any]:
-        choice = {"index": 0, "text": text, "logprobs": None, "finish_reason": reason}
-        return self._common | {"system_fingerprint": f"weights-{version}", "choices": [choice]}
+    def last_events(self, ends: Sequence[Finished], include_usage: bool) -> str:
+        """How a stream ends in which every choice has ended."""
+        usage = self._object([], max(end.version for end in ends)) | {"usage": _usage(ends)}
+        return (event(usage) if include_usage else "") + LAST_EVENT
+
+    def _object(self, choices: list[dict[str, Any]], version: int) -> dict[str, Any]:
+        return self._common | {"system_fingerprint": f"weights-{version}", "choices": choices}
 
 
-def _usage(end: Finished) -> dict[str, int]:
-    return {"prompt_tokens": end.prompt_tokens, "completion_tokens": end.completion_tokens,
-            "total_tokens": end.prompt_tokens + end.completion_tokens}
+def _choice(number: int, text: str, reason: str | None) -> dict[str, Any]:
+    return {"index": number, "text": text, "logprobs": None, "finish_reason": reason}
+
+
+def _usage(ends: Sequence[Finished]) -> dict[str, int]:
+    """A prompt counts once, however many answers it has."""
+    read, written = ends[0].prompt_tokens, sum(end.completion_tokens for end in ends)
+    return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Coroutine
+from functools import partial
 from typing import Any, TypeVar
 
 from starlette.applications import Starlette
@@ -15,7 +16,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ofa_tui.http.answers import Answer, model_object
+from ofa_tui.http.answers import Answer, event, model_object
 from ofa_tui.http.broker import Broker
 from ofa_tui.http.completion import Completion, check_model, parse
 from ofa_tui.http.errors import ApiError
@@ -27,56 +28,72 @@ _T = TypeVar("_T")
 
 
 class _Items:
-    """A request's place in the line, and its answer as it comes, in the server's loop."""
+    """A request's places in the line, one for each of its choices, and its answer as it comes, in the server's loop."""
 
     def __init__(self, broker: Broker, completion: Completion) -> None:
         """Raises ApiError where there is no place."""
         self._broker = broker
         self._loop = asyncio.get_running_loop()
-        self._arrived: asyncio.Queue[Item] = asyncio.Queue()
-        self._ticket = broker.submit(completion, self._deliver)
+        self._arrived: asyncio.Queue[tuple[int, Item]] = asyncio.Queue()
+        self._left = completion.n
+        self._tickets = broker.submit([
+            (choice, partial(self._deliver, number)) for number, choice in enumerate(completion.choices())
+        ])
 
-    def _deliver(self, item: Item) -> None:
+    def _deliver(self, choice: int, item: Item) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            self._loop.call_soon_threadsafe(self._arrived.put_nowait, item)
+            self._loop.call_soon_threadsafe(self._arrived.put_nowait, (choice, item))
 
-    async def next(self) -> Piece | Finished:
-        """Raises ApiError for an answer that failed."""
-        item = await self._arrived.get()
+    async def next(self) -> tuple[int, Piece | Finished] | None:
+        """The next item of any choice, None when all have ended. Raises ApiError for an answer that failed."""
+        if not self._left:
+            return None
+        choice, item = await self._arrived.get()
         if isinstance(item, ApiError):
             raise item
-        return item
+        self._left -= isinstance(item, Finished)
+        return choice, item
 
-    async def rest(self, item: Piece | Finished) -> tuple[list[Piece], Finished]:
-        """All of the answer from `item` on."""
-        pieces = []
-        while isinstance(item, Piece):
-            pieces.append(item)
-            item = await self.next()
-        return pieces, item
+    async def rest(self, first: tuple[int, Piece | Finished] | None) -> list[tuple[list[Piece], Finished]]:
+        """All of the answer from an item on, choice by choice."""
+        pieces: list[list[Piece]] = [[] for _ in self._tickets]
+        ends: dict[int, Finished] = {}
+        while first is not None:
+            choice, item = first
+            if isinstance(item, Piece):
+                pieces[choice].append(item)
+            else:
+                ends[choice] = item
+            first = await self.next()
+        return [(pieces[choice], ends[choice]) for choice in range(len(pieces))]
 
     def cancel(self) -> None:
-        self._broker.cancel(self._ticket)
+        self._broker.cancel(self._tickets)
 
 
 class _Stream(StreamingResponse):
-    """An answer as server-sent events. However its end comes, the request's turn ends with it."""
+    """An answer as server-sent events. However its end comes, the request's turns end with it."""
 
-    def __init__(self, items: _Items, first: Piece | Finished, answer: Answer, include_usage: bool) -> None:
+    def __init__(self, items: _Items, first: tuple[int, Piece | Finished] | None, answer: Answer, include_usage: bool
+                 ) -> None:
         super().__init__(self._events(first, include_usage), media_type="text/event-stream",
                          headers={"Cache-Control": "no-cache"})
         self._items = items
         self._answer = answer
 
-    async def _events(self, item: Piece | Finished, include_usage: bool) -> AsyncIterator[str]:
+    async def _events(self, arrived: tuple[int, Piece | Finished] | None, include_usage: bool) -> AsyncIterator[str]:
+        ends = []
         try:
-            while isinstance(item, Piece):
-                yield self._answer.events(item, include_usage)
-                item = await self._items.next()
+            while arrived is not None:
+                choice, item = arrived
+                if isinstance(item, Finished):
+                    ends.append(item)
+                yield self._answer.event(choice, item, include_usage)
+                arrived = await self._items.next()
         except ApiError as error:
-            yield self._answer.events(error, include_usage)
+            yield event(error.body())
         else:
-            yield self._answer.events(item, include_usage)
+            yield self._answer.last_events(ends, include_usage)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -104,12 +121,12 @@ class _Api:
         items, answer = _Items(self._broker, completion), Answer(self._model)
         streams = False
         try:
-            # The status of a stream, too, is known only once its turn has come.
+            # The status of a stream, too, is known only once its first turn has come.
             first = await _unless_gone(request, items.next())
             if completion.stream:
                 streams = True
                 return _Stream(items, first, answer, completion.include_usage)
-            return JSONResponse(answer.whole(*await _unless_gone(request, items.rest(first))))
+            return JSONResponse(answer.whole(await _unless_gone(request, items.rest(first))))
         finally:
             if not streams:
                 items.cancel()

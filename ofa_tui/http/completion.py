@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ofa_tui import abi
@@ -14,6 +14,7 @@ from ofa_tui.http.errors import ApiError
 DEFAULT_TOKENS = 16
 """As in OpenAI's API."""
 MOST_STOPS = 4
+MOST_CHOICES = abi.MAX_STREAMS
 SOURCE = "HTTP"
 """Event.source of what requests post."""
 
@@ -29,23 +30,33 @@ class Completion:
     top_p: float | None = None
     top_k: int | None = None
     seed: int | None = None
+    n: int = 1
+    """Answers that are asked for."""
+    choice: int = 0
+    """Which of them it is."""
     stop: tuple[str, ...] = ()
     stream: bool = False
     include_usage: bool = False
     """A stream ends with how many tokens were read and written."""
 
-    def prompt_event(self) -> Event:
-        return Event("prompt", "token", text=self.prompt, source=SOURCE)
+    def choices(self) -> list[Completion]:
+        """The answers that are asked for, one by one."""
+        return [replace(self, choice=choice) for choice in range(self.n)]
+
+    def prompt_event(self, stream: int) -> Event:
+        return Event("prompt", "token", target=stream, text=self.prompt, source=SOURCE)
 
     def sampling_event(self, own: Event) -> Event:
-        """How to draw this one's tokens, where the run draws its own as in `own`."""
-        temperature, top_p, top_k = own.args
+        """How to draw this one's tokens, on the stream of `own`, where that draws its own as in `own`."""
+        temperature, top_p, top_k, stream = own.args
+        seed = own.target if self.seed is None else self.seed
         return Event(
-            "sampling", "token", target=own.target if self.seed is None else self.seed, source=SOURCE,
+            "sampling", "token", target=(seed + self.choice) & abi.NONE_U32, source=SOURCE,
             args=(
                 temperature if self.temperature is None else float_bits(self.temperature),
                 top_p if self.top_p is None else float_bits(self.top_p),
                 top_k if self.top_k is None else self.top_k,
+                stream,
             ),
         )  # fmt: skip
 
@@ -63,9 +74,10 @@ NUMBERS = {
     "top_p": Range(float, 1e-9, 1),
     "top_k": Range(int, 0, 2**31 - 1),
     "seed": Range(int, 0, abi.NONE_U32),
+    "n": Range(int, 1, MOST_CHOICES),
 }
 FIXED: dict[str, Any] = {
-    "n": 1, "best_of": 1, "echo": False, "logprobs": None, "suffix": None, "presence_penalty": 0,
+    "best_of": 1, "echo": False, "logprobs": None, "suffix": None, "presence_penalty": 0,
     "frequency_penalty": 0, "logit_bias": {},
 }  # fmt: skip
 """What is not supported: only the value that asks for nothing is taken."""

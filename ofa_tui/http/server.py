@@ -7,7 +7,7 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import uvicorn
 
@@ -37,10 +37,10 @@ class Endpoint:
         return f"http://[{host}]:{port}/v1" if ":" in host else f"http://{host}:{port}/v1"
 
     @contextlib.contextmanager
-    def serving(self, engine: Engine, sampling: Event) -> Iterator[Engine]:
+    def serving(self, engine: Engine, sampling: Sequence[Event]) -> Iterator[Engine]:
         """Answers clients while it is open; they are served by whoever polls the engine that it gives.
 
-        `sampling` is the event that says how the run draws its own stories at its beginning.
+        `sampling`: for each stream the event that says how it draws at the run's beginning.
         """
         broker = Broker(engine, sampling)
         server = _Server(make_app(broker, engine.info.preset, self._options.token), self._socket)

@@ -29,41 +29,50 @@ class Finished:
     version: int
 
 
+ENDED_BY = {
+    "prompt": "another prompt ended this story", "end_story": "this story was ended by who steers the run",
+}  # fmt: skip
+"""Events that end the story of their stream, and what its request is told of those that are not its own."""
+
 Item = Piece | Finished | ApiError
 Deliver = Callable[[Item], None]
 """Takes an answer's items in their order; Finished or an ApiError is the last. Called from the thread that polls."""
 
 
 class Turn:
-    """A story is the run of tokens from the index at which its prompt took effect to the next prompt or its own end."""
+    """A story is its stream's tokens from the index at which its prompt took effect to its own end, or to an event that
+    ends it."""
 
-    def __init__(self, completion: Completion, deliver: Deliver, info: RunInfo) -> None:
+    def __init__(self, completion: Completion, deliver: Deliver, info: RunInfo, stream: int) -> None:
         self._completion = completion
         self._deliver = deliver
         self._info = info
         self._scanner = StopScanner(completion.stop)
         self._next: int | None = None
-        """Index of the story's next token, once the prompt has taken effect."""
+        """Index of the next token of any stream, once the prompt has taken effect."""
         self._cut: int | None = None
-        """Index at which another prompt began another story."""
+        """Index at which somebody else ended the story."""
+        self._cut_by = ""
         self._read = self._written = 0
         self._version = 0
-        self.prompt = completion.prompt_event()
+        self.stream = stream
+        self.prompt = completion.prompt_event(stream)
         self.over = False
         self.story_goes_on = True
         """Whether what is served is still this story, as far as is known."""
 
-    def note(self, applied: Iterable[AppliedEvent]) -> None:
-        """Takes events in the order of their clock."""
-        for entry in applied:
-            if entry.event is self.prompt:
-                self._next = entry.at
-            elif entry.event.action == "prompt" and self._next is not None and self._cut is None:
-                self._cut = entry.at
-                self.story_goes_on = False
+    def note(self, entry: AppliedEvent) -> None:
+        """Takes events of all streams in the order of their clock."""
+        if entry.event is self.prompt:
+            self._next = entry.at
+            return
+        ends = entry.event.action in ENDED_BY and entry.event.target == self.stream
+        if ends and self._next is not None and self._cut is None:
+            self._cut, self._cut_by = entry.at, entry.event.action
+            self.story_goes_on = False
 
     def feed(self, tokens: Iterable[ServedToken]) -> None:
-        """Takes tokens once every event that took effect before them has been noted."""
+        """Takes the tokens of all streams, once every event that took effect before them has been noted."""
         texts: list[str] = []
         end = self._first_end(tokens, texts)
         if end is not None and not self._scanner.stopped:
@@ -83,11 +92,11 @@ class Turn:
             if self._next is None or token.index < self._next:
                 continue
             if self._cut is not None and token.index >= self._cut:
-                return ApiError(503, "another prompt ended this story", "interrupted")
+                return ApiError(503, ENDED_BY[self._cut_by], "interrupted")
             if token.index > self._next:
                 return ApiError(503, "tokens went by unread, because the machine was too busy", "interrupted")
             self._next += 1
-            if end := self._take(token, texts):
+            if token.stream == self.stream and (end := self._take(token, texts)):
                 return end
         return None
 

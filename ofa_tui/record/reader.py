@@ -163,7 +163,7 @@ class RecordedRun:
     def _recomputed(self) -> dict[str, Any]:
         tally = Tally(self.info.tokens_per_step, losses=self.losses, sweeps=self.sweeps)
         for token in self.served:
-            tally.add_served(token.text, token.first, token.version)
+            tally.add_served(token)
         for timed in self.frames():
             if timed.frame.game:
                 continue
@@ -190,8 +190,11 @@ def _run_info(known: dict[str, Any]) -> RunInfo:
         fits = 0 <= value < 2**63 if isinstance(value, int) and kind is int else isinstance(value, kind)
         values[field.name] = value if fits else kind()
     values["notes"] = tuple(map(str, values["notes"]))
+    # Records from before there were several streams do not say how many.
+    streams = min(max(values["streams"], 1), abi.MAX_STREAMS)
     return RunInfo(**values | {
         "n_sms": min(values["n_sms"], abi.MAX_SMS), "games": min(values["games"], abi.MAX_GAMES),
+        "streams": streams, "telling": min(max(values["telling"], 1), streams),
     })
 
 
@@ -214,7 +217,10 @@ def _sweep(line: str) -> SweepLoss:
 def _served(line: str) -> ServedToken:
     token = ServedToken(**json.loads(line))
     _finite(token.seconds)
-    return replace(token, text=str(token.text), index=int(token.index), version=int(token.version))
+    if not 0 <= token.stream < abi.MAX_STREAMS:
+        raise ValueError("no stream")
+    return replace(token, text=str(token.text), index=int(token.index), version=int(token.version),
+                   story=int(token.story), position=int(token.position), stream=int(token.stream))
 
 
 def _applied(line: str) -> AppliedEvent:

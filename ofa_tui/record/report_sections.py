@@ -213,10 +213,10 @@ def texts(run: RecordedRun) -> Html:
     for token in run.served:
         stories.setdefault(token.story, []).append(token)
     written = [tokens for tokens in stories.values() if any(str(token.text).strip() for token in tokens)]
-    return joined(_story(tokens) for tokens in evenly(written, TEXTS))
+    return joined(_story(tokens, run.info.streams) for tokens in evenly(written, TEXTS))
 
 
-def _story(tokens: list[ServedToken]) -> Html:
+def _story(tokens: list[ServedToken], streams: int) -> Html:
     first, last = tokens[0], tokens[-1]
     weights = f"weights v{first.version}" + (f" to v{last.version}" if last.version != first.version else "")
     pieces, length = [], 0
@@ -225,7 +225,8 @@ def _story(tokens: list[ServedToken]) -> Html:
         length += len(piece)
         pieces.append(element("b", piece) if token.from_prompt else piece)
     cut = "…" if length >= TEXT_CHARACTERS else ""
-    label = f"{weights} · story {first.story} · {len(tokens):,} tokens"
+    stream = f" of stream {first.stream}" if streams > 1 else ""
+    label = f"{weights} · story {first.story}{stream} · {len(tokens):,} tokens"
     return joined([element("small", label), element("pre", *pieces, cut)])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ofa_tui.engine.protocol import Snapshot, StepLoss, SweepLoss
+from ofa_tui.engine.protocol import ServedToken, Snapshot, StepLoss, SweepLoss
 
 LAST_LOSSES = 20
 SAMPLE_CHARACTERS = 2_000
@@ -20,8 +20,10 @@ class Tally:
     losses: list[StepLoss] = field(default_factory=list)
     sweeps: list[SweepLoss] = field(default_factory=list)
     tokens_served: int = 0
-    served_text: str = ""
-    """The newest SAMPLE_CHARACTERS of the newest stories, a blank line between two."""
+    stories: dict[int, str] = field(default_factory=dict)
+    """Text of the newest stories by their numbers, at least SAMPLE_CHARACTERS where there are so many."""
+    _newest: dict[int, int] = field(default_factory=dict)
+    """The newest story of each stream."""
     versions_served: tuple[int, int] | None = None
     first_frame: tuple[int, float] | None = None
     """Number and seconds."""
@@ -34,18 +36,34 @@ class Tally:
         self.losses += snapshot.losses
         self.sweeps += snapshot.sweeps
         for token in snapshot.served:
-            self.add_served(token.text, token.first, token.version)
+            self.add_served(token)
         for frame in snapshot.frames:
             self.add_frame(frame.number, snapshot.seconds)
         self.events_applied += len(snapshot.applied)
         self.seconds = max(self.seconds, snapshot.seconds)
 
-    def add_served(self, text: str, first: bool, version: int) -> None:
+    @property
+    def served_text(self) -> str:
+        """The newest SAMPLE_CHARACTERS of the newest stories, a blank line between two."""
+        return "\n\n".join(text for text in self.stories.values() if text)[-SAMPLE_CHARACTERS:]
+
+    def add_served(self, token: ServedToken) -> None:
         self.tokens_served += 1
-        gap = "\n\n" if first and self.served_text else ""
-        self.served_text = (self.served_text + gap + text)[-SAMPLE_CHARACTERS:]
-        oldest = self.versions_served[0] if self.versions_served else version
-        self.versions_served = (oldest, version)
+        if self._newest.get(token.stream) != token.story:
+            self._newest[token.stream] = token.story
+            self._forget_stories()
+        self.stories[token.story] = self.stories.get(token.story, "") + token.text
+        oldest = self.versions_served[0] if self.versions_served else token.version
+        self.versions_served = (oldest, token.version)
+
+    def _forget_stories(self) -> None:
+        """Those that are over and before the newest SAMPLE_CHARACTERS."""
+        room = SAMPLE_CHARACTERS
+        for number in reversed(list(self.stories)):
+            if room <= 0 and number not in self._newest.values():
+                del self.stories[number]
+            else:
+                room -= len(self.stories[number])
 
     def add_frame(self, number: int, seconds: float) -> None:
         self.first_frame = self.first_frame or (number, seconds)

@@ -17,7 +17,7 @@ from ofa_tui.record.reader import RecordedRun
 from ofa_tui.record.sm_history import SmHistory
 
 SHOWN_STORIES = 32
-"""More than any pane keeps."""
+"""More of each stream than any pane keeps."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class Timeline:
     def __init__(self, run: RecordedRun) -> None:
         self.run = run
         self._losses, self._served = _Times(run.losses), _Times(run.served)
-        self._story_starts: list[int] = []
+        self._story_starts: list[list[int]] = [[] for _ in range(abi.MAX_STREAMS)]
+        """By stream."""
         self._read_tokens = 0
         self._take_in()
         self.begin = self._first_seconds()
@@ -71,9 +72,10 @@ class Timeline:
     def _take_in(self) -> None:
         self._losses.refresh()
         self._served.refresh()
-        self._story_starts += [
-            index for index in range(self._read_tokens, len(self.run.served)) if self.run.served[index].first
-        ]
+        for index in range(self._read_tokens, len(self.run.served)):
+            token = self.run.served[index]
+            if token.first:
+                self._story_starts[token.stream].append(index)
         self._read_tokens = len(self.run.served)
         self._sample_times = [sample["seconds"] for sample in self.run.samples]
         changes = self.run.role_changes
@@ -169,7 +171,7 @@ class Timeline:
         game is there, new or not; without `picture` frames are black.
         """
         run = self.run
-        since = after or Position(-math.inf, -math.inf, 0, self._oldest_shown(now.served), 0, 0, 0, 0)
+        since = after or Position(-math.inf, -math.inf, 0, 0, 0, 0, 0, 0)
         sample = self._sample(now.seconds) or {}
         rates = {} if over else sample
         roles = self._roles(now.seconds, sample)
@@ -180,7 +182,7 @@ class Timeline:
         else:
             frames, others = self._frames_between(since.until, now.until)
         losses: list[StepLoss] = run.losses[since.losses : now.losses]
-        served: list[ServedToken] = run.served[since.served : now.served]
+        served = run.served[since.served : now.served] if after else self._shown_tokens(now.served)
         sweeps: list[SweepLoss] = run.sweeps[since.sweeps : now.sweeps]
         applied: list[AppliedEvent] = run.events[since.applied : now.applied]
         return Snapshot(
@@ -221,10 +223,16 @@ class Timeline:
         roles[: len(told)] = told
         return roles
 
-    def _oldest_shown(self, served: int) -> int:
-        """The first token of the oldest story that a UI may still show after so many tokens."""
-        begun = bisect_left(self._story_starts, served)
-        return self._story_starts[begun - SHOWN_STORIES] if begun > SHOWN_STORIES else 0
+    def _shown_tokens(self, served: int) -> list[ServedToken]:
+        """Of so many tokens those of stories that a UI may still show: of each stream from its oldest one on."""
+        oldest = []
+        for starts in self._story_starts:
+            begun = bisect_left(starts, served)
+            oldest.append(starts[begun - SHOWN_STORIES] if begun > SHOWN_STORIES else 0)
+        first = min(oldest[: self.run.info.streams])
+        return [
+            token for index, token in enumerate(self.run.served[first:served], first) if index >= oldest[token.stream]
+        ]
 
     # --- frames ---------------------------------------------------------------------------------------------
 

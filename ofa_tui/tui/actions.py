@@ -20,8 +20,8 @@ class Action:
     footer_keys: str = ""
     """How the footer shows the keys of a family (`1-5`, `[ ]`); empty: the first key."""
     needs: tuple[str, ...] = ()
-    """Of "doom", "games" (more than one), "recorder", "checkpoints", "live" (a run, not a replay), "replay": hidden
-    where one is missing."""
+    """Of "doom", "games" and "streams" (more than one), "recorder", "checkpoints", "live" (a run, not a replay),
+    "replay": hidden where one is missing."""
     palette: bool = True
     family: str = ""
     """Actions of one family share a line of the help screen."""
@@ -38,6 +38,7 @@ FAMILIES = {
     "scrub": "back and forward by 5 seconds, by a minute, to the beginning and to the end",
     "speed": "half and twice the speed, 0.25 to 32",
     "zoom": "maximise Doom, SMs, loss, serve, player, and back",
+    "streams": "select the previous stream of text, and the next: prompts go there",
     "arrows": "SM pane: select an SM · loss pane: pan and zoom · a map that stays: move it",
 }
 """What the help screen says of each family."""
@@ -68,6 +69,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("prompt", ("/",), "write a prompt for the model", "run", "prompt", needs=_LIVE),
     Action("help", ("?",), "this help", "program", "help"),
     Action("quit", ("q",), "quit (asks if the run is unfinished)", "program", "quit"),
+    Action("previous_stream", ("(",), "select the previous stream of text", "panes", "stream", "( )",
+           needs=("streams",), family="streams"),
     Action("rewind", (",",), "hold the games and go back a second", "Doom", "rewind", ", .", needs=_GAME,
            family="wind"),
     Action("automap", ("tab",), "automap over the view, and off", "Doom", "map", needs=_GAME, playing=True),
@@ -78,6 +81,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("save_demo", ("d",), "save the game so far as a demo (.lmp)", "Doom", "demo", needs=_GAME),
     Action("next_game", ("n",), "show the next game", "Doom", "next game", needs=("doom", "games")),
     Action("wall", ("w",), "show all games at once, and one again", "Doom", "wall", needs=("doom", "games")),
+    Action("next_stream", (")",), "select the next stream of text", "panes", needs=("streams",), family="streams"),
     Action("theme", ("t",), "next theme", "view", "theme"),
     Action("serve_to_train", ("]",), "move one SM from serve back to train", "run", needs=_LIVE, family="serve"),
     Action("train_to_doom", ("{",), "move one SM from train to Doom", "run", needs=_GAME, family="doom"),

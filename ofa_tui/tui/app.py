@@ -43,7 +43,7 @@ from ofa_tui.tui.layout import (
 from ofa_tui.tui.model import RunModel
 from ofa_tui.tui.options import Recorder, UiOptions
 from ofa_tui.tui.pane import CellPane
-from ofa_tui.tui.panes import doom, loss, player, replay, serve, sms, status, wall
+from ofa_tui.tui.panes import doom, loss, player, replay, serve, sms, status, streams, wall
 from ofa_tui.tui.plot import PlotView
 from ofa_tui.tui.replay_handlers import replay_news
 from ofa_tui.tui.strips import RowsUpdate, supported
@@ -115,6 +115,7 @@ class OfaApp(App[int], inherit_bindings=False):
         self.heartbeat: Callable[[], object] = lambda: None
         """Called twice a second."""
         self.sms_box = Box(0, 0, 0, 0)
+        self.stream_boxes: dict[int, Box] = {}
         self.sent_command = manual.TicCommand()
         self._message: tuple[str, int] | None = None
         self._message_until = 0.0
@@ -149,6 +150,7 @@ class OfaApp(App[int], inherit_bindings=False):
         offered = {
             "doom": bool(self.engine.info.games),
             "games": self.engine.info.games > 1,
+            "streams": self.engine.info.streams > 1,
             "recorder": self.options.recorder is not None,
             "checkpoints": self.options.checkpoint is not None,
             "live": not self.model.replay,
@@ -311,9 +313,10 @@ class OfaApp(App[int], inherit_bindings=False):
 
     def show_anew(self) -> None:
         """After a jump in a replay: the panes show what led to where it went, and nothing else."""
-        game = self.model.game
+        before = self.model
         self.model = RunModel(self.engine.info)
-        self.model.show_game(game)
+        self.model.show_game(before.game)
+        self.model.stream = before.stream
         self.failure = None
         self._take_snapshots()
         self.repaint_all()
@@ -439,15 +442,13 @@ class OfaApp(App[int], inherit_bindings=False):
         loss.paint_loss(grid, self._frame("loss"), self.model, self.colours, self.plot, self._is_active("loss"))
 
     def _paint_serve(self, grid: Grid) -> None:
-        serve.paint_serve(
-            grid,
-            self._frame("serve"),
-            self.model,
-            self.colours,
-            self._is_active("serve"),
-            prompt_rows=int(self.prompting),
-            gap=self.kind is SizeClass.WIDE or self.zoom == "serve",
-        )
+        place, active, rows = self._frame("serve"), self._is_active("serve"), int(self.prompting)
+        gap = self.kind is SizeClass.WIDE or self.zoom == "serve"
+        if self.engine.info.streams == 1:
+            serve.paint_serve(grid, place, self.model, self.colours, active, prompt_rows=rows, gap=gap)
+        else:
+            self.stream_boxes = streams.paint_streams(
+                grid, place, self.model, self.colours, active, prompt_rows=rows, gap=gap)
 
     def _paint_player(self, grid: Grid) -> None:
         player.paint_player(
@@ -507,13 +508,19 @@ class OfaApp(App[int], inherit_bindings=False):
             x, y = event.x - box.x, event.y - box.y
             if 0 <= x < box.width and 0 <= y < box.height:
                 self.selected_sm = sms.cell_at(plan, self.model.info.n_sms, x, y)
+        if widget.id == "serve":
+            self.model.stream = streams.stream_at(self.stream_boxes, event.x, event.y, self.model.stream)
         self.repaint_all()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         text = event.value
         self.do.close_prompt()
-        if text.strip() and self.post(Event("prompt", "token", text=text)):
-            self.say("prompt sent: its answer starts with the next token")
+        if text.strip() and self.post(Event("prompt", "token", target=self.model.stream, text=text)):
+            self.say(f"prompt sent{self.to_stream()}: its answer starts with the next token")
+
+    def to_stream(self) -> str:
+        """Where a prompt goes, as sentences say it."""
+        return f" to stream {self.model.stream}" if self.engine.info.streams > 1 else ""
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         for action in self.actions:

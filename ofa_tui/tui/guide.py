@@ -39,7 +39,7 @@ STOPS = (
     Stop("loss", "How well the model learns. Line and band are the training loss, diamonds text that it never saw.",
          ("log_y",)),
     Stop("serve", "The model as it is now, writing. v is the version of its weights: one more with every step.",
-         ("prompt",)),
+         ("prompt", "next_stream")),
     Stop("player", "Which keys the player holds in this tic, where it is and how it fares.", ("rewind", "forward")),
 )  # fmt: skip
 

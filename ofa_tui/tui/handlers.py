@@ -38,6 +38,7 @@ LACKS = {
     "replay": "a live run goes its own way; only a replay can be moved in time",
     "doom": "",
     "games": "this is the only game; --dooms N runs several",
+    "streams": "this is the only stream of text; --streams N tells several",
     "recorder": "only a live run can be recorded",
     "checkpoints": "only a live run writes checkpoints",
 }
@@ -123,6 +124,7 @@ class Handlers(DoomHandlers, ReplayHandlers):
         app = self._app
         app.prompting = True
         prompt = app.query_one("#prompt", Input)
+        prompt.placeholder = f"prompt{app.to_stream()}: Enter sends, Esc leaves"
         prompt.display = True
         app.screen.set_focus(prompt)
         app.relayout()
@@ -188,6 +190,17 @@ class Handlers(DoomHandlers, ReplayHandlers):
     def do_zoom_player(self) -> None:
         self._zoom("player")
 
+    def select_stream(self, stream: int) -> None:
+        app = self._app
+        app.model.stream = stream % app.engine.info.streams
+        app.paint("serve")
+
+    def do_previous_stream(self) -> None:
+        self.select_stream(self._app.model.stream - 1)
+
+    def do_next_stream(self) -> None:
+        self.select_stream(self._app.model.stream + 1)
+
     def _arrow(self, dx: int, dy: int) -> None:
         app = self._app
         if app.active == "sms":
@@ -203,6 +216,8 @@ class Handlers(DoomHandlers, ReplayHandlers):
             else:
                 app.plot = app.plot.zoomed(2.0 if dy > 0 else 0.5, first, last)
             app.paint("loss")
+        elif app.active == "serve":
+            self.select_stream(app.model.stream + (dx or dy))
         elif app.active == "doom" and app.games.maps:
             self.pan_map(dx, -dy)
 

@@ -18,6 +18,7 @@ HISTORY = 240
 SAMPLE_S = 0.5
 """Time between two samples, and the window busy shares are measured over."""
 STORIES = 24
+"""Kept of each stream."""
 STORY_PIECES = 1000
 """Pieces kept of one story: more than any pane shows."""
 FRESH_S = 1.2
@@ -35,20 +36,27 @@ class Story:
     """Text of one story or answer, as pieces with the times they came at."""
 
     number: int
+    first: int = 0
+    """Index of its first token."""
     prompted: bool = False
     pieces: list[tuple[str, float, bool]] = field(default_factory=list)
     """(text, seconds, from the prompt)"""
     tokens: int = 0
+    written: int = 0
+    """Tokens that are not the prompt's."""
     version: int = 0
     started_s: float = 0.0
+    """When the first token was written: those of a prompt come several at once."""
     last_s: float = 0.0
+    ended: bool = False
+    """Whether it is known to be over."""
     wrapped: tuple[object, Any] | None = None
     """A pane's own: the lines it broke the story into, and for what."""
 
     @property
     def tokens_per_s(self) -> float:
         elapsed = self.last_s - self.started_s
-        return (self.tokens - 1) / elapsed if self.tokens > 1 and elapsed > 0 else 0.0
+        return (self.written - 1) / elapsed if self.written > 1 and elapsed > 0 else 0.0
 
 
 class Series:
@@ -89,7 +97,10 @@ class RunModel:
         """All steering so far: with it a recording that begins late still repeats the run."""
         self.losses = Series()
         self.sweeps: list[SweepLoss] = []
-        self.stories: deque[Story] = deque(maxlen=STORIES)
+        self.told: tuple[deque[Story], ...] = tuple(deque(maxlen=STORIES) for _ in range(info.streams))
+        """Stories of each stream, oldest first."""
+        self.stream = 0
+        """The one that is selected: prompts go there."""
         self.history: dict[str, deque[float]] = {}
         self.health: deque[float] = deque(maxlen=HISTORY)
         self.busy = np.zeros(info.n_sms)
@@ -106,6 +117,16 @@ class RunModel:
     def frame(self) -> Frame | None:
         """The newest frame of the game that is shown."""
         return self.frames[self.game]
+
+    @property
+    def stories(self) -> deque[Story]:
+        """Those of the selected stream."""
+        return self.told[self.stream]
+
+    def rests(self, stream: int) -> bool:
+        """Whether a stream waits for a prompt."""
+        stories = self.told[stream]
+        return stream >= self.info.telling and (not stories or stories[-1].ended)
 
     def show_game(self, game: int) -> None:
         self.game = game
@@ -143,7 +164,11 @@ class RunModel:
         self.sweeps.extend(snapshot.sweeps)
         self.applied.extend(snapshot.applied)
         for token in snapshot.served:
-            self._add_token(token)
+            if token.stream < len(self.told):
+                self._add_token(token)
+        for applied in snapshot.applied:
+            if applied.event.action == "end_story":
+                self._end_story(applied)
         if self.times:
             self.times.absorb(snapshot.timeline, snapshot.seconds)
         for frame in [*snapshot.frames[-1:], *snapshot.others]:
@@ -160,17 +185,31 @@ class RunModel:
         self._held = held
 
     def _add_token(self, token: ServedToken) -> None:
-        story = next((s for s in reversed(self.stories) if s.number == token.story), None)
+        stories = self.told[token.stream]
+        story = next((s for s in reversed(stories) if s.number == token.story), None)
         if story is None:
-            story = Story(token.story, started_s=token.seconds)
-            self.stories.append(story)
+            story = Story(token.story, token.index, started_s=token.seconds)
+            stories.append(story)
         story.prompted |= token.from_prompt
         story.tokens += 1
+        if not token.from_prompt:
+            story.written += 1
+            story.started_s = token.seconds if story.written == 1 else story.started_s
         story.version = token.version
         story.last_s = token.seconds
+        ended = token.token == self.info.end_of_text and not token.from_prompt
+        story.ended |= ended or token.position == self.info.context - 1
         if token.text:
             story.pieces.append((token.text, token.seconds, token.from_prompt))
-            del story.pieces[:-STORY_PIECES]
+            if len(story.pieces) > STORY_PIECES:
+                del story.pieces[:-STORY_PIECES]
+                story.wrapped = None
+
+    def _end_story(self, applied: AppliedEvent) -> None:
+        """All tokens before the event took effect are there by now, and perhaps later ones, of a story after it."""
+        stream = applied.event.target
+        for story in self.told[stream] if stream < len(self.told) else ():
+            story.ended |= story.first < applied.at
 
     def _sample(self, snapshot: Snapshot) -> None:
         elapsed_ns = (snapshot.seconds - self._sampled_s) * 1e9

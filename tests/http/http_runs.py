@@ -38,13 +38,14 @@ class Run:
         return openai.AsyncOpenAI(base_url=self.url, api_key="none", max_retries=0, timeout=60)
 
     def stories(self) -> list[list[ServedToken]]:
-        """The tokens of each story so far: a story begins with its first token and ends before the next one's."""
-        groups: list[list[ServedToken]] = []
+        """The tokens of each story so far, which are told on one stream without a gap."""
+        groups: dict[int, list[ServedToken]] = {}
         for token in list(self.tokens):
-            if token.first or not groups:
-                groups.append([])
-            groups[-1].append(token)
-        return groups
+            groups.setdefault(token.story, []).append(token)
+        for story in groups.values():
+            assert {token.stream for token in story} == {story[0].stream}
+            assert [token.position for token in story] == list(range(len(story)))
+        return list(groups.values())
 
     def story_of(self, prompt: str) -> list[ServedToken]:
         """The sampled tokens of the one story that begins with this prompt and nothing else before it."""
@@ -58,7 +59,12 @@ def served_run(kernel: KernelLibrary, token: str = "", target: str = "host", **c
     """A run that trains for a moment and serves, so slowly that its log stays short, until it is left."""
     options = {"steps": 200, "sweep_every": 0, "sms": (1, 1, 0), "context": 64, "train_tokens": text_tokens(5000),
                "tokens_per_s": 500}
-    running = engine(kernel, config(**options | changes), target)
+    with polled_run(engine(kernel, config(**options | changes), target), token) as run:
+        yield run
+
+
+@contextlib.contextmanager
+def polled_run(running: Engine, token: str = "") -> Iterator[Run]:
     endpoint = Endpoint(HttpOptions("127.0.0.1", 0, token))
     over, posted, post = threading.Event(), [], running.post
 
@@ -66,8 +72,8 @@ def served_run(kernel: KernelLibrary, token: str = "", target: str = "host", **c
         post(event)
         posted.append(event)
 
-    running.post = note
-    with endpoint.serving(running, OWN) as shared:
+    running.post = note  # type: ignore[method-assign]
+    with endpoint.serving(running, [OWN] * running.info.streams) as shared:
         run = Run(endpoint.url, shared, posted=posted)
 
         def poll() -> None:

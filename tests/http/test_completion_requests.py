@@ -19,11 +19,11 @@ def asked(**fields) -> Completion:
 
 def test_all_that_can_be_asked_for():
     assert asked() == Completion("")
-    nothing = {"n": 1, "echo": False, "logprobs": None, "logit_bias": {}, "presence_penalty": 0.0, "user": "me"}
+    nothing = {"best_of": 1, "echo": False, "logprobs": None, "logit_bias": {}, "presence_penalty": 0.0, "user": "me"}
     assert asked(prompt=["one"], **nothing) == Completion("one")
-    everything = asked(prompt="a", max_tokens=3, temperature=0, top_p=1, top_k=5, seed=7, stop="x", stream=True,
-                       stream_options={"include_usage": True})
-    assert everything == Completion("a", 3, 0.0, 1.0, 5, 7, ("x",), True, True)
+    everything = asked(prompt="a", max_tokens=3, temperature=0, top_p=1, top_k=5, seed=7, n=2, stop="x",
+                       stream=True, stream_options={"include_usage": True})
+    assert everything == Completion("a", 3, 0.0, 1.0, 5, 7, 2, 0, ("x",), True, True)
 
 
 def test_what_is_not_asked_for_is_drawn_as_the_run_draws():
@@ -43,7 +43,7 @@ def test_what_is_not_asked_for_is_drawn_as_the_run_draws():
         ({"temperature": -1}, 400, "temperature"), ({"temperature": float("nan")}, 400, "temperature"),
         ({"temperature": 10**400}, 400, "temperature"), ({"top_p": 0}, 400, "top_p"), ({"top_p": 1.1}, 400, "top_p"),
         ({"seed": -1}, 400, "seed"), ({"seed": 2**32}, 400, "seed"),
-        ({"n": 2}, 400, "n"), ({"n": True}, 400, "n"), ({"echo": True}, 400, "echo"), ({"echo": 0}, 400, "echo"),
+        ({"n": 9}, 400, "n"), ({"n": True}, 400, "n"), ({"echo": True}, 400, "echo"), ({"echo": 0}, 400, "echo"),
         ({"logprobs": 0}, 400, "logprobs"), ({"best_of": 2}, 400, "best_of"), ({"suffix": ""}, 400, "suffix"),
         ({"logit_bias": {"5": 1}}, 400, "logit_bias"),
         ({"presence_penalty": 0.1}, 400, "presence_penalty"), ({"messages": []}, 400, "messages"),
@@ -75,7 +75,7 @@ def test_any_object_is_understood_or_refused(fields, named):
     except ApiError as error:
         assert 400 <= error.status < 500 and error.message
     else:
-        completion.sampling_event(OWN), completion.prompt_event()
+        completion.sampling_event(OWN), completion.prompt_event(0)
 
 
 @given(st.binary(max_size=40) | st.sampled_from([b"[" * 100_000, b"[]", b"1" * 5000, b"\xff\xfe{\x00}\x00"]))

@@ -55,8 +55,9 @@ def test_the_model_is_listed(run):
         run.client().models.retrieve("other")
 
 
+@pytest.mark.parametrize("streams", [1, 4])
 @pytest.mark.parametrize("target", TARGETS)
-def test_clients_at_once_never_get_each_others_text(kernel, target):
+def test_clients_at_once_never_get_each_others_text(kernel, target, streams):
     """Rounds of requests of random shapes, some of which leave early; each gets its own story and nothing else."""
     chance = random.Random(5)
 
@@ -89,7 +90,7 @@ def test_clients_at_once_never_get_each_others_text(kernel, target):
                 for number in range(6)
             ))
 
-    with served_run(kernel, target=target, steps=100_000) as run:
+    with served_run(kernel, target=target, steps=100_000, streams=streams, telling=1) as run:
         for _ in range(5):
             asyncio.run(round_of(run))
             run.client().completions.create(model=MODEL, prompt=new_prompt(), max_tokens=1)
@@ -136,8 +137,8 @@ def test_a_stop_text_ends_an_answer_and_is_not_in_it(run):
 def test_what_cannot_be_is_refused_in_openais_form(run):
     client = run.client()
     with pytest.raises(openai.BadRequestError) as refused:
-        client.completions.create(model=MODEL, prompt="a", n=2)
-    assert refused.value.param == "n" and refused.value.code == "unsupported_parameter"
+        client.completions.create(model=MODEL, prompt="a", best_of=2)
+    assert refused.value.param == "best_of" and refused.value.code == "unsupported_parameter"
     with pytest.raises(openai.BadRequestError, match="100 tokens; the model can read 63"):
         client.completions.create(model=MODEL, prompt="x" * 100)
     with pytest.raises(openai.BadRequestError, match="100 tokens"):
@@ -243,14 +244,43 @@ def test_the_run_goes_on_with_stories_of_its_own_as_it_drew_them(kernel):
         wait_until(lambda: len(run.applied) == 5)
         run.client().completions.create(model=MODEL, prompt=new_prompt(), max_tokens=2, extra_body={"top_k": 3})
         wait_until(lambda: len(run.applied) == 9)
-        sampling = [(e.event.target, e.event.args) for e in run.applied if e.event.action == "sampling"]
-        own, theirs = (OWN.target, OWN.args), (other.target, other.args)
+        sampling = [(e.event.target, e.event.args[:3]) for e in run.applied if e.event.action == "sampling"]
+        own, theirs = (OWN.target, OWN.args[:3]), (other.target, other.args[:3])
         assert sampling[1:3] == [own, theirs] and sampling[4] == theirs
         assert sampling[0] not in (own, theirs) and sampling[3] == (4, (*other.args[:2], 3))
-        ends = [entry.at for entry in run.applied if entry.event.action == "prompt" and not entry.event.text]
+        ends = [entry.at for entry in run.applied if entry.event.action == "end_story"]
         wait_until(lambda: run.tokens[-1].index > ends[-1])
         tokens = {token.index: token for token in run.tokens}
         assert len(ends) == 2 and all(tokens[at].first and not tokens[at].from_prompt for at in ends)
+
+
+def test_each_stream_that_rests_tells_a_request_and_the_first_that_is_free_the_next(kernel):
+    """All at the same time, beside the run's own story, which no request touches; then they rest again."""
+
+    async def script(run: Run) -> None:
+        async with run.async_client() as client:
+            async def ask(prompt: str, count: int) -> None:
+                check(run, prompt, await client.completions.create(
+                    model=MODEL, prompt=prompt, max_tokens=count, temperature=0.7), count)
+
+            short, longer, late = [new_prompt() for _ in range(2)], new_prompt(), new_prompt()
+            await asyncio.gather(*(ask(prompt, 5) for prompt in short), ask(longer, 40), ask(late, 5))
+            streams = {prompt: run.story_of(prompt)[0].stream for prompt in (*short, longer, late)}
+            told = {streams[prompt] for prompt in (*short, longer, late)}
+            assert told == {1, 2, 3} and streams[late] != streams[longer]
+            at = {entry.event.text: entry.at for entry in run.applied if entry.event.action == "prompt"}
+            last = run.story_of(longer)[-1].index
+            assert all(begun < last for begun in at.values()), "somebody waited for the longest answer"
+
+    with served_run(kernel, tokens_per_s=40, context=256, streams=4, telling=1) as run:
+        wait_until(lambda: len(run.tokens) > 60)  # the model has learnt by now not to end a story at once
+        asyncio.run(script(run))
+        wait_until(lambda: sum(entry.event.action == "end_story" for entry in run.applied) >= 3)
+        ends = max(entry.at for entry in run.applied)
+        wait_until(lambda: run.tokens[-1].index > ends + 20)
+        assert {token.stream for token in run.tokens if token.index >= ends} == {0}
+        own = {token.stream for token in run.tokens if not token.from_prompt and token.index < 3}
+        assert own == {0}, "a stream did not rest before its first request"
 
 
 def test_a_prompt_from_the_keys_ends_a_requests_story_in_words(kernel):

@@ -19,6 +19,10 @@ PALETTE = np.stack([np.arange(256), np.arange(256)[::-1], np.arange(256) // 2], 
 WORDS = ["Once", " upon", " a", " time", " 狐", "", " “ran”", "\n"]
 
 
+LENGTH = 8
+"""Tokens of a story."""
+
+
 class FrozenClock:
     """Moves by itself only where `sleep` is told to."""
 
@@ -33,11 +37,16 @@ class FrozenClock:
 
 
 class FakeEngine:
-    """Ten steps, five tokens and thirty-five frames a second on three SMs."""
+    """Ten steps, five tokens and thirty-five frames a second on three SMs.
+
+    Streams of text take turns; of several the last one tells a single story and rests.
+    """
 
     def __init__(self, steps: int = 40, clock: Callable[[], float] = time.monotonic, abort_at: float = math.inf,
-                 raising: bool = False):
-        self.info = RunInfo("host", "made up", 3, "tiny", 1_000_000, steps, 1024, 128, 1, 7)
+                 raising: bool = False, streams: int = 1):
+        self.info = RunInfo("host", "made up", 3, "tiny", 1_000_000, steps, 1024, 128, 1, 7, end_of_text=5,
+                            streams=streams, telling=max(1, streams - 1))
+        self._told = [0] * streams
         self.posted: list[Event] = []
         self.stops = 0
         self.started = False
@@ -94,8 +103,7 @@ class FakeEngine:
             losses=[StepLoss(s, float(loss_of(s)), 1e-3 / (s + 1), (s + 1) / 10) for s in self._new("steps", steps)],
             sweeps=[SweepLoss(s * 10, float(loss_of(s * 10)) + 0.1, 64, s * 10 == self.info.steps)
                     for s in self._new("sweeps", steps // 10 + 1) if s],
-            served=[ServedToken(i, 10 + i, WORDS[i % len(WORDS)], int(i * 2), i // 8, i % 8, i < 3, i % 8 == 0, i / 5)
-                    for i in self._new("served", int(seconds * 5))],
+            served=[self._token(i) for i in self._new("served", int(seconds * 5))],
             frames=[frame_of(n + 1) for n in self._new("frames", int(seconds * 35))][-abi.FRAME_SLOTS:],
             roles=sms["role"].copy(),
             sms=sms,
@@ -107,6 +115,19 @@ class FakeEngine:
             device={"cpu_percent": 50.0},
             message="SM 1 waited too long" if seconds >= self._abort_at else "",
         )
+
+
+    def _token(self, index: int) -> ServedToken:
+        streams = self.info.streams
+        stream = index % streams
+        if streams > 1 and stream == streams - 1 and self._told[stream] == LENGTH:
+            stream = 0
+        story, position = divmod(self._told[stream], LENGTH)
+        self._told[stream] += 1
+        return ServedToken(
+            index, 10 + index, WORDS[position % len(WORDS)], index * 2, story * streams + stream, position, index < 3,
+            position == 0, index / 5, stream,
+        )  # fmt: skip
 
 
 def loss_of(step: int) -> np.float32:
@@ -126,10 +147,11 @@ def frame_of(number: int) -> Frame:
 
 def record_fake(
     folder: Path, seconds: float = 4.0, events: list[Event] | None = None, late_s: float = 0.0,
+    streams: int = 1,
 ) -> FakeEngine:
     """A recording of a run of `seconds`, made in no time at all; it begins `late_s` after the launch."""
     clock = FrozenClock()
-    engine = FakeEngine(clock=clock)
+    engine = FakeEngine(clock=clock, streams=streams)
     writer = RunWriter(folder, {"settings": {"seed": 7}}, engine.info, frame_every_s=1.0)
     for event in events or []:
         engine.post(event)

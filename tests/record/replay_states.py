@@ -26,7 +26,7 @@ def shown(model: RunModel) -> dict[str, Any]:
         for name in ("seconds", "steps_done", "version", "tokens_served", "train_tokens_per_s", "step_ms",
                      "served_per_s", "frames_per_s", "device", "message")
     }
-    stories = [dataclasses.replace(story, wrapped=None) for story in model.stories]
+    stories = [[dataclasses.replace(story, wrapped=None) for story in told] for told in model.told]
     return current | {
         "losses": (model.losses.steps.tolist(), model.losses.values.tolist()),
         "sweeps": model.sweeps,

@@ -5,14 +5,16 @@ import shutil
 
 import numpy as np
 import pytest
-from fake_engine import FakeEngine, frame_of, loss_of, record_fake
+from fake_engine import WORDS, FakeEngine, frame_of, loss_of, record_fake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from ofa_tui.engine.protocol import Event, Snapshot, StepLoss
+from ofa_tui import abi
+from ofa_tui.engine.protocol import Event, ServedToken, Snapshot, StepLoss
 from ofa_tui.errors import OfaError
 from ofa_tui.record.reader import RecordedRun
+from ofa_tui.record.summary import SAMPLE_CHARACTERS, Tally
 from ofa_tui.record.writer import RunWriter, claim_folder
 
 EVENT = Event("set_role", "step", 12, 2, (2,))
@@ -64,6 +66,61 @@ def test_summary(recorded):
     assert summary["frames_per_s"] == pytest.approx(35.0, abs=0.3)
     assert summary["tokens_per_s"] == pytest.approx(10_240)
     assert "狐" in summary["served_text"] and summary["exit_reason"] == "finished"
+
+
+def test_several_streams_come_back_and_the_summary_has_each_story_whole(tmp_path):
+    """Tokens of several stories are written in turns; a text must not be made of them in that order."""
+    engine = record_fake(tmp_path / "run", streams=3)
+    run = RecordedRun(tmp_path / "run")
+    assert run.info == engine.info and (run.info.streams, run.info.telling) == (3, 2)
+    assert [token.stream for token in run.served[:6]] == [0, 1, 2, 0, 1, 2]
+    stories = {}
+    for token in run.served:
+        stories[token.story] = stories.get(token.story, "") + token.text
+    whole = "".join(WORDS)
+    assert len(stories) >= 3 and all(whole.startswith(text) for text in stories.values())
+    assert run.summary["served_text"] == "\n\n".join(stories.values())
+    (tmp_path / "run" / "summary.json").unlink()
+    assert RecordedRun(tmp_path / "run").summary["served_text"] == "\n\n".join(stories.values())
+
+
+@given(st.lists(st.tuples(st.integers(0, abi.MAX_STREAMS - 1), st.integers(0, 400), st.booleans()), max_size=80))
+def test_the_summary_keeps_the_newest_text_of_the_newest_stories(tokens):
+    """As much as there is room for, whatever was forgotten on the way, and not much more."""
+    tally, told, stories = Tally(1), {}, []
+    for index, (stream, length, ends) in enumerate(tokens):
+        if stream not in told:
+            told[stream] = len(stories)
+            stories.append("")
+        story = told[stream]
+        text = chr(97 + index % 26) * length
+        tally.add_served(ServedToken(index, 1, text, 0, story, 0, False, not stories[story], 0.0, stream))
+        stories[story] += text
+        if ends:
+            del told[stream]
+    assert tally.served_text == "\n\n".join(text for text in stories if text)[-SAMPLE_CHARACTERS:]
+
+
+def test_the_summary_forgets_old_stories():
+    tally = Tally(1)
+    for index in range(1000):
+        tally.add_served(ServedToken(index, 1, "x" * 50, 0, index, 0, False, True, 0.0, index % 4))
+    assert len(tally.stories) < 2 * SAMPLE_CHARACTERS / 50
+
+
+def test_records_from_before_there_were_several_streams_have_one(recorded, tmp_path):
+    folder = shutil.copytree(recorded[0], tmp_path / "old")
+    run = json.loads((folder / "run.json").read_text())
+    for name in ("streams", "telling"):
+        del run["run"][name]
+    (folder / "run.json").write_text(json.dumps(run))
+    served = [json.loads(line) for line in (folder / "served.jsonl").read_text().splitlines()]
+    lines = [json.dumps({name: value for name, value in token.items() if name != "stream"}) for token in served]
+    wrong = json.dumps({**served[0], "stream": abi.MAX_STREAMS})
+    (folder / "served.jsonl").write_text("\n".join([*lines, wrong, ""]))
+    old = RecordedRun(folder)
+    assert old.info == RecordedRun(recorded[0]).info and old.served == RecordedRun(recorded[0]).served
+    assert "a line of served.jsonl" in old.damage
 
 
 def test_loss_column_is_exact_for_every_float32(tmp_path):

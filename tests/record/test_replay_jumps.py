@@ -24,14 +24,14 @@ from ofa_tui.tui.model import RunModel
 SECONDS = 300
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Five minutes, a frame every two seconds, steering on every clock."""
+@pytest.fixture(scope="module", params=[1, 3])
+def folder(request, tmp_path_factory):
+    """Five minutes, a frame every two seconds, steering on every clock; one stream of text, and three."""
     folder, clock = tmp_path_factory.mktemp("runs") / "run", FrozenClock()
-    engine = FakeEngine(steps=SECONDS * 10, clock=clock)
+    engine = FakeEngine(steps=SECONDS * 10, clock=clock, streams=request.param)
     writer = RunWriter(folder, {}, engine.info)
     for event in (Event("set_role", "step", 70, 1, (2,)), Event("prompt", "token", 90, text="so"),
-                  Event("behaviour", "tic", 7000, args=(1,))):
+                  Event("behaviour", "tic", 7000, args=(1,)), Event("end_story", "token", 300, request.param - 1)):
         engine.post(event)
     engine.start()
     for poll in range(SECONDS * 4 + 1):

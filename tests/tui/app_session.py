@@ -74,6 +74,8 @@ async def session(
     *,
     sms: int = 4,
     games: int = 1,
+    streams: int = 1,
+    telling: int = 0,
     backend: str = "",
     options: UiOptions | None = None,
     depth: Depth = Depth.TRUECOLOR,
@@ -81,7 +83,8 @@ async def session(
     timeline: Callable[[float, float], TimelinePart] | None = None,
 ) -> AsyncIterator[Session]:
     now = [0.0]
-    engine = FakeEngine(sms, games=games, clock=lambda: now[0], frozen_frame=None if moving else test_card())
+    engine = FakeEngine(sms, games=games, streams=streams, telling=telling, clock=lambda: now[0],
+                        frozen_frame=None if moving else test_card())  # fmt: skip
     engine.start()
     engine.timeline = timeline or engine.timeline
     if backend:

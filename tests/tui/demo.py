@@ -37,6 +37,8 @@ def main() -> int:
     parser.add_argument("--sms", type=int, default=4)
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--no-doom", action="store_true")
+    parser.add_argument("--streams", type=int, default=1)
+    parser.add_argument("--telling", type=int, default=0)
     parser.add_argument("--depth", choices=[d.value for d in Depth])
     parser.add_argument("--theme", default="")
     parser.add_argument("--from-second", type=float, default=20.0)
@@ -44,8 +46,9 @@ def main() -> int:
     parser.add_argument("--report-stop", action="store_true", help="print a line when the engine is stopped")
     arguments = parser.parse_args()
     engine = FakeEngine(
-        arguments.sms, steps=arguments.steps, games=0 if arguments.no_doom else 1, start_at_s=arguments.from_second
-    )
+        arguments.sms, steps=arguments.steps, games=0 if arguments.no_doom else 1, streams=arguments.streams,
+        telling=arguments.telling, start_at_s=arguments.from_second,
+    )  # fmt: skip
     if arguments.fail:
         fail_later(engine, arguments.fail)
     if arguments.report_stop:

@@ -25,6 +25,7 @@ from ofa_tui.engine.protocol import (
 from ofa_tui.errors import OfaError
 from ofa_tui.program.ops import OPCODES
 
+END_OF_TEXT = 1024
 STORY = (
     "The old mill stood at the edge of the river, its wheel turning slowly in the cold morning light. Nobody in the"
     " village could remember who had built it, or why the grain it ground always came out a little sweeter than it"
@@ -98,7 +99,10 @@ class Corridor:
 
 
 class FakeEngine:
-    """Engine protocol without a kernel. `clock` gives seconds; with `frozen_frame` Doom shows that frame only."""
+    """Engine protocol without a kernel. `clock` gives seconds; with `frozen_frame` Doom shows that frame only.
+
+    Of several streams those from `telling` (0: all) on rest between the prompts of invented clients.
+    """
 
     def __init__(
         self,
@@ -106,6 +110,8 @@ class FakeEngine:
         *,
         steps: int = 3000,
         games: int = 1,
+        streams: int = 1,
+        telling: int = 0,
         clock: Callable[[], float] = time.monotonic,
         frozen_frame: np.ndarray | None = None,
         start_at_s: float = 0.0,
@@ -121,6 +127,9 @@ class FakeEngine:
             tokens_per_step=4096 if cuda else 1024,
             context=512 if cuda else 128,
             games=games,
+            streams=streams,
+            telling=telling or streams,
+            end_of_text=END_OF_TEXT,
             seed=7,
             doom_missing="" if games else "No WAD was found; install the package vizdoom or give one with --wad FILE.",
         )
@@ -149,7 +158,8 @@ class FakeEngine:
             roles[n_sms - 1 - index] = abi.IDLE
         self._roles = np.array(roles, np.uint32)
         self._applied: list[AppliedEvent] = []
-        self._steps = self._tokens = self._frames = self._swept = 0
+        self._steps = self._tokens = self._passes = self._frames = self._swept = 0
+        self._telling = 1
         self._sms = np.zeros(n_sms, abi.SM_STATUS)
         self._behaviour = 0
         self._keys = (0, 0, 0, 0)
@@ -212,7 +222,7 @@ class FakeEngine:
             applied=self._applied,
             train_tokens_per_s=self.info.tokens_per_step * 18.0 * (1 + 0.03 * math.sin(seconds * 3)),
             step_ms=54.2 + 2 * math.sin(seconds * 2),
-            served_per_s=40.0 + 3 * math.sin(seconds),
+            served_per_s=self._telling * 40.0 + 3 * math.sin(seconds),
             frames_per_s=35.0 if self.info.games else 0.0,
             device=self._device(seconds),
             message=self.abort,
@@ -253,16 +263,31 @@ class FakeEngine:
         return out
 
     def _new_tokens(self, seconds: float) -> list[ServedToken]:
-        pieces = STORY.replace(" ", "\0 ").split("\0")
+        """A token of each stream that tells, 40 times a second."""
         target = int(seconds * 40)
-        out = []
-        for index in range(max(self._tokens, target - 400), target):
-            story, position = divmod(index, len(pieces))
-            first, second = position == 0, index / 40
-            text, version = pieces[position], self._steps
-            out.append(ServedToken(index, index % 1024, text, version, story, position, False, first, second))
-        self._tokens = max(self._tokens, target)
+        out: list[ServedToken] = []
+        for number in range(max(self._passes, target - 400), target):
+            told = [self._token_of(stream, number) for stream in range(self.info.streams)]
+            out += [token for token in told if token is not None]
+        self._passes = max(self._passes, target)
+        if out:
+            self._telling = len({token.stream for token in out[-self.info.streams :]})
         return out
+
+    def _token_of(self, stream: int, number: int) -> ServedToken | None:
+        pieces = STORY.replace(" ", "\0 ").split("\0")
+        by_itself = stream < self.info.telling
+        pause = 0 if by_itself else 30 + 20 * stream
+        story, position = divmod(number + 29 * stream, len(pieces) + pause)
+        if position >= len(pieces):
+            return None
+        index, self._tokens = self._tokens, self._tokens + 1
+        ends = self.info.streams > 1 and position == len(pieces) - 1
+        return ServedToken(
+            index, END_OF_TEXT if ends else index % 1024, pieces[position], self._steps,
+            story * self.info.streams + stream, position, not by_itself and position < 6, position == 0, number / 40,
+            stream,
+        )  # fmt: skip
 
     def _new_frames(self, seconds: float) -> list[Frame]:
         if not self.info.games:

@@ -34,8 +34,25 @@ pytestmark = pytest.mark.usefixtures("steady")
 async def test_golden_screens(size: str, sms: int) -> None:
     columns, rows = map(int, size.split("x"))
     async with session(columns, rows, sms=sms) as run:
-        text = run.text() + "\n"
-    path = GOLDEN / f"{size}-{sms}sm.txt"
+        compare(run.text(), f"{size}-{sms}sm.txt")
+
+
+@pytest.mark.parametrize(("size", "streams"), [
+    ("200x60", 8), ("120x40", 2), ("120x40", 4), ("80x24", 4), ("80x24", 8), ("60x18", 4),
+])  # fmt: skip
+async def test_golden_screens_of_several_streams(size: str, streams: int) -> None:
+    """The pane in its place, its second stream selected, and maximised."""
+    columns, rows = map(int, size.split("x"))
+    async with session(columns, rows, streams=streams, telling=1) as run:
+        await run.press(")")
+        pane = run.text("serve")
+        await run.press("4")
+        compare(f"{pane}\n{run.text()}", f"{size}-{streams}streams.txt")
+
+
+def compare(text: str, name: str) -> None:
+    text += "\n"
+    path = GOLDEN / name
     if os.environ.get("OFA_TUI_WRITE_GOLDEN"):
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8")
@@ -77,6 +94,26 @@ async def test_keys_become_events(keys: list[str], event: Event) -> None:
     async with session() as run:
         await run.press(*keys)
         assert run.engine.posted == [event]
+
+
+async def test_a_prompt_goes_to_the_selected_stream() -> None:
+    async with session(streams=3, telling=1) as run:
+        assert "( stream" in run.text("footer").replace("( )", "(")
+        await run.press(")", "slash")
+        assert "prompt to stream 1" in run.text()
+        await run.press("a", "enter")
+        assert run.engine.posted == [Event("prompt", "token", target=1, text="a")]
+        assert "prompt sent to stream 1" in run.text("footer")
+        await run.press("(", "(", "slash", "b", "enter")
+        assert run.engine.posted[1:] == [Event("prompt", "token", target=2, text="b")]
+        await run.press("4", "down")
+        assert run.app.model.stream == 0
+        box = run.app.stream_boxes[1]
+        await run.pilot.click("#serve", offset=(box.x + 1, box.y))
+        assert run.app.model.stream == 1
+    async with session() as run:
+        await run.press(")")
+        assert "only stream" in run.text("footer") and "( )" not in run.text()
 
 
 async def test_pause_and_go_on() -> None:

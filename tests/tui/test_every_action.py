@@ -87,6 +87,8 @@ EFFECTS: dict[str, Effect] = {
     "screenshot_svg": saves(".svg"),
     "save_demo": saves(".lmp"),
     "next_game": Effect(lambda run: run.app.model.game == 1),
+    "next_stream": Effect(lambda run: run.app.model.stream == 1),
+    "previous_stream": Effect(lambda run: run.app.model.stream == 2),
     "wall": Effect(lambda run: run.app.games.wall),
     "theme": Effect(lambda run: run.app.colours is run.app.themes[list(run.app.themes)[1]]),
     **{f"zoom_{pane}": maximises(pane) for pane in ("doom", "sms", "loss", "serve", "player")},
@@ -123,7 +125,7 @@ async def ready(action: Action, folder: Path, keymap: Keymap) -> AsyncIterator[S
     options = UiOptions(depth=Depth.TRUECOLOR, screenshots=folder, keymap=keymap, recorder=lambda: tape,
                         checkpoint=lambda: asked.append(True))  # fmt: skip
     seen, first = EFFECTS[action.name]
-    async with session(80, 24, games=2, options=options) as run:
+    async with session(80, 24, games=2, streams=3, options=options) as run:
         run.asked = asked  # type: ignore[attr-defined]
         for name in first:
             if name == "tick":

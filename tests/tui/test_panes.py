@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ofa_tui import abi
+from ofa_tui.engine.protocol import AppliedEvent, Event, ServedToken, Snapshot
 from ofa_tui.errors import OfaError
 from ofa_tui.tui.colour import Depth
 from ofa_tui.tui.grid import Grid
-from ofa_tui.tui.layout import Frame, SizeClass
-from ofa_tui.tui.model import RunModel
-from ofa_tui.tui.panes import doom, loss, player, serve, sms, status
+from ofa_tui.tui.layout import Box, Frame, SizeClass
+from ofa_tui.tui.model import FRESH_PIECES, RunModel, Story
+from ofa_tui.tui.panes import doom, loss, player, serve, sms, status, streams
 from ofa_tui.tui.plot import PlotView
 from ofa_tui.tui.theme import load_themes, read_theme
 
@@ -42,6 +43,72 @@ def test_wrapping_loses_only_spaces_and_never_overflows(spans: list[serve.Span],
 def test_words_stay_whole_across_colours() -> None:
     lines = serve.wrap_spans([("one tw", 1, False), ("o three", 2, True)], 8)
     assert ["".join(text for text, _, _ in line) for line in lines] == ["one two", "three"]
+
+
+_PIECES = st.lists(
+    st.tuples(st.text("ab é日\n", max_size=6), st.floats(0, 3), st.booleans()), max_size=3 * FRESH_PIECES
+)  # fmt: skip
+
+
+@given(_PIECES, st.integers(2, 14), st.lists(st.integers(0, 40), max_size=5), st.booleans())
+def test_a_story_that_grows_has_the_lines_it_would_have_at_once(pieces, width, seen_at, done) -> None:
+    grown, at_once = Story(1), Story(1)
+    for count in sorted(seen_at):
+        grown.pieces = pieces[:count]
+        serve.text_lines(grown, THEME, width, 3.0, True)
+    grown.pieces = at_once.pieces = pieces
+    shown = [serve.text_lines(story, THEME, width, 3.0, not done) for story in (grown, at_once)]
+    assert [merged(line) for line in shown[0]] == [merged(line) for line in shown[1]]
+
+
+def merged(line: list[serve.Span]) -> list[tuple[str, int, bool]]:
+    """A cell each."""
+    return [(character, colour, bold) for text, colour, bold in line for character in text]
+
+
+@given(st.integers(0, 200), st.integers(0, 60), st.integers(1, 8), st.data())
+def test_every_stream_has_a_place_and_the_selected_one_the_largest(width, height, count, data) -> None:
+    selected = data.draw(st.integers(0, count - 1))
+    area = Box(1, 1, width, height)
+    boxes = streams.places(area, count, selected)
+    cells = [(x, y) for box in boxes.values() for x in range(box.x, box.x + box.width)
+             for y in range(box.y, box.y + box.height)]  # fmt: skip
+    assert len(cells) == len(set(cells)) and all(1 <= x <= width and 1 <= y <= height for x, y in cells)
+    if height:
+        assert boxes[selected].height == max(box.height for box in boxes.values()) >= 1
+        assert max(box.y + box.height for box in boxes.values()) == 1 + height, "rows are left over"
+    if height >= count:
+        assert list(boxes) == list(range(count))
+    for stream, box in boxes.items():
+        if box.width:
+            assert streams.stream_at(boxes, box.x, box.y, -1) == stream
+
+
+def test_a_stream_that_is_not_the_runs_own_rests_when_its_story_is_over() -> None:
+    """At an end of text, where the model can read no more, or by an event, which later tokens do not undo."""
+    info = FakeEngine(streams=4, telling=1).info
+    model, tokens = RunModel(info), 0
+
+    def serve_tokens(stream: int, story: int, *positions: int, token: int = 5) -> list[ServedToken]:
+        nonlocal tokens
+        tokens += len(positions)
+        first = tokens - len(positions)
+        return [ServedToken(first + n, token, "x", 1, story, position, False, position == 0, 1.0, stream)
+                for n, position in enumerate(positions)]  # fmt: skip
+
+    def absorb(served: list[ServedToken], applied: list[AppliedEvent] | None = None) -> list[bool]:
+        model.absorb(Snapshot(1.0, "running", 0, 0, tokens, served=served, applied=applied or []))
+        return [model.rests(stream) for stream in range(4)]
+
+    assert absorb([]) == [False, True, True, True]
+    assert absorb([token for s in range(4) for token in serve_tokens(s, s, 0, 1)]) == [False] * 4
+    assert absorb(serve_tokens(1, 1, 2, token=info.end_of_text)) == [False, True, False, False]
+    assert absorb(serve_tokens(2, 2, info.context - 1)) == [False, True, True, False]
+    ends = AppliedEvent(Event("end_story", "token", target=3), tokens)
+    assert absorb(serve_tokens(0, 0, 2, 3), [ends]) == [False, True, True, True]
+    again = [AppliedEvent(Event("end_story", "token", target=stream), tokens) for stream in (0, 1)]
+    assert absorb(serve_tokens(1, 4, 0, 1), again) == [False, False, True, True]
+    assert [[story.number for story in stories] for stories in model.told] == [[0], [1, 4], [2], [3]]
 
 
 @pytest.mark.parametrize(
@@ -81,9 +148,9 @@ def test_arrows_reach_every_sm() -> None:
     assert sms.moved(plan, 132, 131, 1, 0) == 131
 
 
-def run_model(n_sms: int) -> RunModel:
+def run_model(n_sms: int, streams: int = 1) -> RunModel:
     now = [0.0]
-    engine = FakeEngine(n_sms, clock=lambda: now[0])
+    engine = FakeEngine(n_sms, streams=streams, telling=1, clock=lambda: now[0])
     engine.start()
     model = RunModel(engine.info)
     for second in range(1, 9):
@@ -203,7 +270,7 @@ def test_the_prompt_row_stays_free() -> None:
 @pytest.mark.parametrize("count", [1, 4, 132])
 def test_panes_survive_any_size(count: int) -> None:
     """While the terminal is being resized a pane may be painted at a size its frame was not meant for."""
-    model = run_model(count)
+    model, many = run_model(count), run_model(count, streams=8)
     view, style = PlotView(), doom.PictureStyle(Depth.EIGHT_BIT, 0, None)
     for width, height in ((0, 0), (1, 1), (2, 1), (1, 4), (5, 2), (30, 1), (80, 1), (7, 3), (40, 2), (200, 3)):
         for frame in (Frame(), Frame(True, False), Frame(False, False)):
@@ -211,6 +278,7 @@ def test_panes_survive_any_size(count: int) -> None:
             sms.paint_sms(grid, frame, model, THEME, True, 0, True)
             loss.paint_loss(grid, frame, model, THEME, view, True)
             serve.paint_serve(grid, frame, model, THEME, True, prompt_rows=1, gap=True)
+            streams.paint_streams(grid, frame, many, THEME, True, prompt_rows=1, gap=True)
             player.paint_player(grid, frame, model, THEME, True, "explore", False, False)
             doom.paint_doom(grid, frame, model, THEME, True, style, "explore")
             for kind in SizeClass:

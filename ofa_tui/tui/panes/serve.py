@@ -85,46 +85,71 @@ def _extend(words: list[list[Span]], inside: bool, span: Span) -> None:
         words.append([span])
 
 
-def story_lines(story: Story, theme: Theme, width: int, now_s: float, writing: bool) -> list[list[Span]]:
-    """Heading and wrapped text of one story; a cursor at its end while it is being written."""
-    rate = story.tokens_per_s
-    heading: list[Span] = [(f"#{story.number}", theme.serve, True)]
-    if story.prompted:
-        heading.append((" prompt ", theme.serve_text, False))
-    heading.append((f" {story.tokens} tok", theme.muted, False))
-    if width >= 40:
-        if rate:
-            heading.append((f"  {rate:.0f} tok/s", theme.muted, False))
-        heading.append((f"  v{story.version:,}", theme.muted, False))
-    spans: list[Span] = []
-    newest = len(story.pieces) - FRESH_PIECES
-    for index, (text, seconds, from_prompt) in enumerate(story.pieces):
-        fresh = writing and index >= newest and now_s - seconds < FRESH_S
-        colour = theme.muted if from_prompt else theme.serve_text if fresh else theme.text
-        if spans and spans[-1][1:] == (colour, fresh and not from_prompt):
-            spans[-1] = (spans[-1][0] + text, colour, spans[-1][2])
-        else:
-            spans.append((text, colour, fresh and not from_prompt))
-    if spans:
-        spans[0] = (spans[0][0].lstrip(), *spans[0][1:])
-    if writing:
-        spans.append(("▌", theme.serve, False))
-    elif spans:
-        spans[-1] = (spans[-1][0].rstrip(), *spans[-1][1:])
-    return [heading, *wrap_spans(spans, width)]
+class _Wrapped:
+    """Lines of a story's old pieces, which stay as they are; only the last line goes on."""
+
+    def __init__(self) -> None:
+        self.pieces = 0
+        self.lines: list[list[Span]] = []
+        self.open: list[Span] = []
+
+    def take(self, spans: list[Span], pieces: int, width: int) -> None:
+        *full, self.open = wrap_spans([*self.open, *spans], width)
+        self.lines += full
+        self.pieces += pieces
 
 
-def _lines(story: Story, theme: Theme, width: int, now_s: float, writing: bool) -> list[list[Span]]:
-    """story_lines, remembered for stories that are done."""
-    if writing:
-        return story_lines(story, theme, width, now_s, True)
-    key = (story.tokens, theme.name, width)
+def text_lines(story: Story, theme: Theme, width: int, now_s: float, writing: bool) -> list[list[Span]]:
+    """Wrapped text of one story; a cursor at its end while it is being written."""
+    key = (theme.name, width)
     if story.wrapped is None or story.wrapped[0] != key:
-        story.wrapped = (key, story_lines(story, theme, width, now_s, False))
-    return list(story.wrapped[1])
+        story.wrapped = (key, _Wrapped())
+    wrapped = story.wrapped[1]
+    old = max(wrapped.pieces, len(story.pieces) - FRESH_PIECES if writing else len(story.pieces))
+    if old > wrapped.pieces:
+        wrapped.take(_spans(story, wrapped.pieces, old, theme, None), old - wrapped.pieces, width)
+    rest = [*wrapped.open, *_spans(story, old, len(story.pieces), theme, now_s)]
+    if writing:
+        rest.append(("▌", theme.serve, False))
+    elif rest:
+        rest[-1] = (rest[-1][0].rstrip(), *rest[-1][1:])
+    return [*wrapped.lines, *wrap_spans(rest, width)]
 
 
-def _shortened(block: list[list[Span]], rows: int, width: int, theme: Theme) -> list[list[Span]]:
+def _spans(story: Story, start: int, end: int, theme: Theme, now_s: float | None) -> list[Span]:
+    """Some of the pieces, in their colours; at `now_s` the newest are bold."""
+    spans: list[Span] = []
+    for index in range(start, end):
+        text, seconds, from_prompt = story.pieces[index]
+        fresh = now_s is not None and now_s - seconds < FRESH_S and not from_prompt
+        colour = theme.muted if from_prompt else theme.serve_text if fresh else theme.text
+        text = text if index else text.lstrip()
+        if spans and spans[-1][1:] == (colour, fresh):
+            spans[-1] = (spans[-1][0] + text, colour, fresh)
+        else:
+            spans.append((text, colour, fresh))
+    return spans
+
+
+def heading(story: Story, theme: Theme, width: int) -> list[Span]:
+    """What is known of a story, as far as there is room."""
+    spans: list[Span] = [(f"#{story.number}", theme.serve, True)]
+    if story.prompted:
+        spans.append((" prompt ", theme.serve_text, False))
+    spans.append((f" {story.tokens} tok", theme.muted, False))
+    if width >= 40:
+        if story.tokens_per_s:
+            spans.append((f"  {story.tokens_per_s:.0f} tok/s", theme.muted, False))
+        spans.append((f"  v{story.version:,}", theme.muted, False))
+    return spans
+
+
+def story_lines(story: Story, theme: Theme, width: int, now_s: float, writing: bool) -> list[list[Span]]:
+    """Heading and wrapped text."""
+    return [heading(story, theme, width), *text_lines(story, theme, width, now_s, writing)]
+
+
+def shortened(block: list[list[Span]], rows: int, width: int, theme: Theme) -> list[list[Span]]:
     """A story's heading and the end of its text in `rows` (at least 2) rows; "…" stands for what is left out."""
     first, *rest = block[len(block) - rows + 1 :]
     while first and sum(cell_len(text) for text, _, _ in first) >= width:
@@ -155,23 +180,29 @@ def paint_serve(
     blocks: list[list[list[Span]]] = []
     used = 0
     for index, story in enumerate(reversed(model.stories)):
-        block = _lines(story, theme, inner.width, now_s, writing=index == 0)
+        block = story_lines(story, theme, inner.width, now_s, writing=index == 0)
         if index and gap:
             block = [*block, []]
         if used and used + len(block) > rows:
             room = rows - used
             if room >= 3:
-                blocks.append(_shortened(block, room, inner.width, theme))
+                blocks.append(shortened(block, room, inner.width, theme))
             break
         blocks.append(block)
         used += len(block)
     newest = blocks[0]
     if len(newest) > rows:  # keep the heading, drop the oldest text
-        blocks[0] = _shortened(newest, rows, inner.width, theme) if rows > 1 else newest[-rows:]
+        blocks[0] = shortened(newest, rows, inner.width, theme) if rows > 1 else newest[-rows:]
     y = inner.y
     for block in reversed(blocks):
         for line in block:
-            x = inner.x
-            for text, colour, bold in line:
-                x = grid.text(x, y, text, colour, bold=bold, limit=inner.x + inner.width - x)
+            draw_line(grid, inner.x, y, line, inner.width)
             y += 1
+
+
+def draw_line(grid: Grid, x: int, y: int, line: list[Span], width: int, colour: int | None = None) -> int:
+    """A line of at most `width` cells, all of it in `colour` if there is one. Returns the x after it."""
+    end = x + width
+    for text, own, bold in line:
+        x = grid.text(x, y, text, own if colour is None else colour, bold=bold, limit=max(0, end - x))
+    return x
