@@ -249,7 +249,8 @@ def run_config(name: str, steps: int, sms: tuple[int, int, int], doom: DoomConfi
 
 
 def engine_for(config: RunConfig) -> HostEngine:
-    return HostEngine(compile_programs(config.model, config.train, games=config.games, streams=config.streams), config, library=load_kernel())
+    programs = compile_programs(config.model, config.train, games=config.games, streams=config.streams)
+    return HostEngine(programs, config, library=load_kernel())
 
 
 def save_model(path: Path, config: RunConfig, weights: dict[str, np.ndarray], **more: Any) -> None:

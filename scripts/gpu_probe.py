@@ -253,7 +253,8 @@ class DeviceRun:
         from ofa_tui.engine.memory import RunMemory, buffer_array
         from ofa_tui.program.lowering import compile_programs
         self.kernel, self.config = kernel, config
-        self.programs = programs = compile_programs(config.model, config.train, games=config.games, streams=config.streams, target="sm90")
+        self.programs = programs = compile_programs(config.model, config.train, games=config.games,
+                                                    streams=config.streams, target="sm90")
         RunMemory._fill_weights = lambda self: None  # type: ignore[method-assign]  # weights are filled below, in bf16
         self.memory = memory = RunMemory(programs, config, lambda _: 1 << 18, game_bytes, 1 << 50)
         rng = np.random.default_rng(seed)
@@ -490,24 +491,36 @@ def bitwise(kernel: Kernel) -> None:
 
 GREEDY = (0.0, 0, 1.0)
 SPLIT = (96, 28, 8)
+FIRST_TOKEN = 5
+"""What the first stream's story begins with."""
 
 
-def decoding_run(kernel: Kernel) -> DeviceRun:
-    """`model-s` on all SMs of the GPU; which of them serve, `serve_alone` and `serve_beside` say."""
-    run = DeviceRun(kernel, run_config(SPLIT, MODEL, replace(TRAIN, steps=4000, sweep_every=0)))
+def decoding_run(kernel: Kernel, streams: int = 1) -> DeviceRun:
+    """`model-s` on all SMs of the GPU; which of them serve, `serve_alone` and `beside` say. Stories begin with a token
+    of their stream's own and never end."""
+    run = DeviceRun(kernel, run_config(SPLIT, MODEL, replace(TRAIN, steps=4000, sweep_every=0), streams=streams))
     run.memory["serve"]["vocab_used"] = 50_257
     run.memory["serve"]["end_of_text"] = MODEL.vocab + 7
-    run.memory["serve"]["input_token"] = 5
+    run.memory["serve"]["streams"]["input_token"] = FIRST_TOKEN + np.arange(abi.MAX_STREAMS)
     return run
 
 
-def restart(run: DeviceRun, roles: tuple[int, ...], sampling: tuple[float, int, float]) -> None:
-    """Everything but weights and moments as before the first launch, with so many SMs that train and serve."""
+def restart(run: DeviceRun, roles: tuple[int, ...], sampling: tuple[float, int, float],
+            telling: tuple[int, ...] = (0,), prompt: np.ndarray | None = None) -> None:
+    """Everything but weights and moments as before the first launch, with so many SMs that train and serve, and with
+    these streams, the first of them reading `prompt` first."""
     memory = run.memory
+    streams = memory["serve"]["streams"][0]
+    streams["telling"] = streams["keeps_telling"] = np.isin(np.arange(abi.MAX_STREAMS), telling)
+    streams["temperature"], streams["top_k"], streams["top_p"] = sampling
+    streams["prompt_slot"] = abi.NONE_U32
+    if prompt is not None:
+        memory["prompts"][0, : len(prompt)] = prompt
+        first = streams[telling[0] : telling[0] + 1]
+        first["prompt_slot"], first["prompt_length"], first["prompt_read"] = 0, len(prompt), 0
     memory["roles"][:] = abi.IDLE
     memory["roles"][: roles[0]] = abi.TRAIN
     memory["roles"][roles[0] : sum(roles)] = abi.SERVE
-    memory["serve"]["temperature"], memory["serve"]["top_k"], memory["serve"]["top_p"] = sampling
     messages = {f"buffer/{b.name}" for b in run.programs.buffers.values() if b.kind == "message"}
     for name in memory.arena._places:
         if memory.arena.bytes_of(name) and (name in messages or not name.startswith("buffer/")) and name != "launch":
@@ -531,7 +544,8 @@ def tokens(kernel: Kernel) -> None:
     run, count = decoding_run(kernel), 400
     ids, rate = serve_alone(run, 28, count)
     with torch.no_grad():
-        logits = Reference(run).logits(torch.tensor([[5, *ids[: count - 1].tolist()]], device="cuda"))[:, :50_257]
+        inputs = torch.tensor([[FIRST_TOKEN, *ids[: count - 1].tolist()]], device="cuda")
+        logits = Reference(run).logits(inputs)[:, :50_257]
     best, chosen = logits.max(1).values, logits.gather(1, torch.from_numpy(ids.astype(np.int64)).cuda()[:, None])[:, 0]
     behind, same = float((best - chosen).max() / logits.std()), (logits.argmax(1).cpu().numpy() == ids).mean()
     check("tokens", "28 SMs", behind, 0.05, f"greedy choice behind the best, in deviations; {same:.4f} the same; "
@@ -543,6 +557,52 @@ def tokens(kernel: Kernel) -> None:
         drawn = [serve_alone(run, serving, 200, sampling) for serving in (28, 24)]
         check("tokens", f"sampled {sampling}", float((drawn[0][0] != drawn[1][0]).sum()), 0,
               f"tokens differ; {drawn[0][1]:.0f} tokens/s")
+
+
+def served_by(run: DeviceRun, count: int) -> np.ndarray:
+    """abi.SERVED of at least `count` tokens."""
+    state = run.run(lambda s: s["tokens_served"] >= count, 8.0)
+    n = int(state["tokens_served"])
+    if n < count:
+        raise RuntimeError(f"only {n} tokens were served: {state['abort']}")
+    return run.read("served")[: min(n, abi.SERVED_RING)]
+
+
+def streams(kernel: Kernel) -> None:
+    """Stories of several streams, each as when it is told alone; a prompt read in chunks; tokens a second."""
+    run, count = decoding_run(kernel, abi.MAX_STREAMS), 150
+    every = tuple(range(abi.MAX_STREAMS))
+    for sampling in (GREEDY, (0.8, 0, 0.95)):
+        alone = []
+        for stream in every:
+            restart(run, (0, 28), sampling, (stream,))
+            alone.append(served_by(run, count)["token"][:count])
+        for telling, serving in ((every, 28), (every, 24), (every[2:5], 28), (every, 7)):
+            restart(run, (0, serving), sampling, telling)
+            served = served_by(run, count * len(telling) + abi.PASS_ROWS)
+            differ = sum(int((served["token"][served["stream"] == stream][:count] != alone[stream]).sum())
+                         for stream in telling)
+            pass_us = float(np.median(np.diff(served["time_ns"][:: len(telling)].astype(np.int64)))) / 1e3
+            check("streams", f"{len(telling)} on {serving} SMs, {sampling}", float(differ), 0,
+                  f"tokens differ; {pass_us:.0f} us a pass, {1e6 * len(telling) / pass_us:.0f} tokens/s")
+    restart(run, (0, 28), GREEDY, (3,))
+    whole = served_by(run, 400)["token"][:400]
+    for telling in ((3,), (3, 0, 1)):
+        restart(run, (0, 28), GREEDY, telling, whole[:250])
+        served = served_by(run, 400 * len(telling))
+        own = served[served["stream"] == 3][:400]
+        took_us = float(own["time_ns"][250] - own["time_ns"][0]) / 1e3
+        check("streams", f"prompt of 250, {len(telling)} streams", float((own["token"] != whole[: len(own)]).sum()), 0,
+              f"tokens differ; read in {took_us:.0f} us")
+    for telling in ((0,), every[:2], every[:4], every):
+        restart(run, (96, 28), GREEDY, telling)
+        state = run.run(lambda s: s["steps_done"] >= 60, 12.0)
+        steps = int(state["steps_done"])
+        served = run.read("served")[: int(state["tokens_served"])]
+        ms = float(np.median(np.diff(run.read("step_end_ns")[:steps].astype(np.int64)))) / 1e6
+        seconds = float(served["time_ns"][-1] - served["time_ns"][0]) / 1e9
+        check("streams", f"{len(telling)} beside training", 0.0 if steps >= 60 else 1.0, 0,
+              f"{len(served) / seconds:.0f} tokens/s, {ms:.2f} ms a step")
 
 
 def beside(kernel: Kernel) -> None:
@@ -586,8 +646,9 @@ def doom(kernel: Kernel) -> None:
 
 
 PARTS = {part.__name__: part for part in (
-    products, attention, rows, small_step, small_steps, tokens, beside, model_s_step, model_s_steps, doom, bitwise)}
-LIMIT_S = {"tokens": 120, "beside": 120, "model_s_step": 120, "model_s_steps": 120, "bitwise": 150}
+    products, attention, rows, small_step, small_steps, tokens, streams, beside, model_s_step, model_s_steps, doom,
+    bitwise)}
+LIMIT_S = {"tokens": 120, "streams": 120, "beside": 120, "model_s_step": 120, "model_s_steps": 120, "bitwise": 150}
 
 
 def main() -> int:

@@ -14,8 +14,8 @@ from ofa_tui import abi
 class Event:
     """One act of steering. Applied at the first boundary of its clock that is not before `when`.
 
-    `action` is one of abi.ACTIONS, `clock` its clock (abi.CLOCKS). `text` is the prompt of a "prompt" event, `target` its
-    stream; an empty one begins a new story without a prompt.
+    `action` is one of abi.ACTIONS, `clock` its clock (abi.CLOCKS). `text` is the prompt of a "prompt" event, `target`
+    its stream; an empty one begins a new story without a prompt.
     """
 
     action: str

@@ -21,8 +21,8 @@ N_ARGS = {"set_role": 1, "prompt": 0, "sampling": 4, "end_story": 0, "behaviour"
           "rewind": 1, "automap": 4}
 LONGEST_REWIND_S = 3600
 PROMPTS_IN_FLIGHT = abi.STREAM_PROMPTS // 2
-"""Prompts of a stream posted and not applied. A slot is used again after STREAM_PROMPTS prompts of its stream; by then at
-least half of them are applied, and a prompt that is applied ends the one before it."""
+"""Prompts of a stream posted and not applied. A slot is used again after STREAM_PROMPTS prompts of its stream; by then
+at least half of them are applied, and a prompt that is applied ends the one before it."""
 
 
 def float_bits(value: float) -> int:

@@ -30,8 +30,8 @@ Wait = tuple[int, int, int, int]  # first, count, n, lag
 def compile_programs(
     model: ModelConfig, train: TrainConfig, *, games: int = 1, streams: int = 1, target: str = "host", storage: str = ""
 ) -> ProgramSet:
-    """The four task programs of `model`, trained with `train`, which tells `streams` stories at once beside `games` Doom
-    games.
+    """The four task programs of `model`, trained with `train`, which tells `streams` stories at once beside `games`
+    Doom games.
 
     `storage` replaces the target's dtype of matrices: the host runs the programs of every target in f4. Raises OfaError
     for a shape that cannot be compiled or an unknown target.

@@ -81,7 +81,8 @@ OPERANDS: dict[str, str] = {
     "decode_norm_matmul": "x:f4[rows,width] gain:gain[1,width] w:weight[n,width] y:f4[rows,n]",
     "decode_norm_matmul_gelu": "x:f4[rows,width] gain:gain[1,width] w:weight[inner,width] a:f4[rows,inner]",
     "decode_matmul_residual": "x:f4[rows,k] w:weight[width,k] skip:f4[rows,width] y:f4[rows,width]",
-    "decode_attention": "qkv:f4[rows,3*width] k:cache[streams*context,width] v:cache[streams*context,width] o:f4[rows,width]",
+    "decode_attention": "qkv:f4[rows,3*width] k:cache[streams*context,width] v:cache[streams*context,width] "
+                        "o:f4[rows,width]",
     "stream_begin": "table:weight[vocab,width] x:message[rows,width]",
     "stream_qkv": "x:message[rows,width] gain:gain[1,width] w:stream[3*width,width] k:cache[streams*context,width] "
                   "v:cache[streams*context,width] scores:message[u,rows*context]",

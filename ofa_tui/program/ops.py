@@ -142,8 +142,8 @@ OPS: tuple[Op, ...] = (
     _op("stream_matmul_residual", "stream", "x:r:all w*:r:cols skip:r:columns y:w:columns", "y = skip + x w^T"),
     _op("stream_norm_matmul_gelu", "stream", "x:r:all gain:r:all w*:r:cols a:w:columns", "a = gelu(norm(x) w^T)"),
     _op("stream_norm_matmul", "stream", "x:r:all gain:r:all w*:r:cols y:w:columns", "y = norm(x) w^T, no message"),
-    _op("sample_row", "sample", "logits:r:rows next:w:rows", "a row's next token by temperature, top-k, top-p; next [8, 1]",
-        "decode"),
+    _op("sample_row", "sample", "logits:r:rows next:w:rows",
+        "a row's next token by temperature, top-k, top-p; next [8, 1]", "decode"),
     _op("sample", "sample", "logits:r:all next:r:all", "ends a pass: sample its row if it has but one; log the tokens; "
         "release the pin", "decode", "last"),
     # --- Doom ---------------------------------------------------------------------------------------------

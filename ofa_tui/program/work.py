@@ -48,9 +48,9 @@ def _work(programs: ProgramSet, op: Op, operands: list[int], tile: Tile) -> Work
     for access, contract, operand in zip(op.accesses, contracts(op.name), operands, strict=False):
         if operand == abi.NONE_U16:
             continue
-        rows, columns = programs.buffers[programs.views[operand].buffer].shape
-        shapes[access.name] = tuple(extent // abi.PASS_ROWS if "rows" in term.split("*") else extent
-                                    for term, extent in zip(contract.extents, (rows, columns), strict=True))
+        rows, columns = (extent // abi.PASS_ROWS if "rows" in term.split("*") else extent for term, extent in zip(
+            contract.extents, programs.buffers[programs.views[operand].buffer].shape, strict=True))
+        shapes[access.name] = rows, columns
         rectangles = REGIONS[access.region].rectangles(tile, shapes[access.name])
         elements[access.name] = sum((end - first) * (right - left) for first, end, left, right in rectangles)
     product = _product(op, shapes, tile)

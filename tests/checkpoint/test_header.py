@@ -93,7 +93,8 @@ def every_place(whole: bytes) -> list[Place]:
 def test_a_header_that_was_changed_is_used_or_refused_in_one_sentence(whole, every_place, tmp_path, data):
     header, arrays = unpacked(whole)
     for place in data.draw(st.lists(st.sampled_from(every_place), min_size=1, max_size=2, unique=True)):
-        with contextlib.suppress(LookupError, TypeError, ValueError, AttributeError):  # the other change took the place away
+        # The other change may have taken the place away.
+        with contextlib.suppress(LookupError, TypeError, ValueError, AttributeError):
             header = changed(header, place, data.draw(VALUES | st.just(DELETED)))
     path = tmp_path / "one"
     path.write_bytes(packed(header, arrays))

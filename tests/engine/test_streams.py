@@ -77,7 +77,8 @@ def test_streams_rest_until_a_prompt_comes_and_after_their_story(kernel, target,
     """Prompts that come and are broken off at random: every story is the beginning of what its prompt alone gives."""
     rng = random.Random(seed)
     run = still(sms=(1, 2, 0), streams=3, telling=1, sampling=Sampling(0.0), jitter_seed=seed, events=tuple(
-        Event(rng.choice(("prompt", "prompt", "end_story")), "token", when, rng.choice((1, 2)), text=rng.choice(PROMPTS))
+        Event(rng.choice(("prompt", "prompt", "end_story")), "token", when, rng.choice((1, 2)),
+              text=rng.choice(PROMPTS))
         for when in sorted(rng.randrange(400) for _ in range(24))
     ))
     running = engine(kernel, run, target)

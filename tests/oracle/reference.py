@@ -52,6 +52,39 @@ def logits(params: Arrays, tokens: np.ndarray, model: ModelConfig) -> np.ndarray
     return _forward(params, tokens, model)["logits"].reshape(*tokens.shape, model.vocab)
 
 
+def decode(params: Arrays, token: int, keys: Arrays, values: Arrays, model: ModelConfig) -> np.ndarray:
+    """Logits [V] behind `token`, whose key (rotated) and value are appended to each layer's cache [position, C]."""
+    position = len(keys["layers.0"])
+    cos, sin = (turn[position] for turn in _rotation(position + 1, model))
+    x = params["embed"][[token]].astype(np.float64)
+    for i in range(model.layers):
+        p = f"layers.{i}"
+        qkv = _norm(x, params[f"{p}.norm1"], model.norm_epsilon)[0] @ params[f"{p}.qkv"].T
+        q, k, v = (part.reshape(model.heads, -1) for part in np.split(qkv[0], 3))
+        keys[p] = np.vstack([keys[p], _rotate(k, cos, sin).reshape(1, -1)])
+        values[p] = np.vstack([values[p], v.reshape(1, -1)])
+        cached_k, cached_v = (cache.reshape(position + 1, model.heads, -1) for cache in (keys[p], values[p]))
+        s = np.einsum("hd,thd->ht", _rotate(q, cos, sin), cached_k) / math.sqrt(model.head_dim)
+        weights = np.exp(s - s.max(1, keepdims=True))
+        o = np.einsum("ht,thd->hd", weights / weights.sum(1, keepdims=True), cached_v)
+        mid = x + o.reshape(1, -1) @ params[f"{p}.proj"].T
+        u = _norm(mid, params[f"{p}.norm2"], model.norm_epsilon)[0] @ params[f"{p}.fc1"].T
+        x = mid + _gelu(u) @ params[f"{p}.fc2"].T
+    return (_norm(x, params["norm"], model.norm_epsilon)[0] @ params["head"].T)[0]
+
+
+def random_unit(seed: int, counter: int) -> float:
+    """Uniform in [0, 1): two rounds of SplitMix64's finaliser (Steele, Lea, Flood 2014) over seed and counter."""
+
+    def mixed(x: int) -> int:
+        x = (x + 0x9E3779B97F4A7C15) % 2**64
+        x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        x = (x ^ x >> 27) * 0x94D049BB133111EB % 2**64
+        return x ^ x >> 31
+
+    return (mixed(mixed(seed) ^ counter) >> 11) * 2.0**-53
+
+
 def loss_and_gradients(
     params: Arrays, tokens: np.ndarray, targets: np.ndarray, model: ModelConfig
 ) -> tuple[float, Arrays]:

@@ -77,7 +77,8 @@ SM90_MUTANTS: Mutants = {
                                 ("layers.0.qkv.dw", "layers.0.qkv.master")),
     "statistics of fewer tiles": ("train", set_buffer("logits.statistics", shape=(256, 6)), "gap",
                                   ("logits.statistics",)),
-    "scores for fewer positions": ("decode", set_buffer("decode.scores", shape=(4, 48)), "shape", ("rows*context = 512",)),
+    "scores for fewer positions": ("decode", set_buffer("decode.scores", shape=(4, 48)), "shape",
+                                   ("rows*context = 512",)),
 }
 
 
