@@ -89,6 +89,8 @@ class _Stream(StreamingResponse):
                 if isinstance(item, Finished):
                     ends.append(item)
                 yield self._answer.event(choice, item, include_usage)
+                # Where more is there already, nothing else waits: let the loop see that a client has left.
+                await asyncio.sleep(0)
                 arrived = await self._items.next()
         except ApiError as error:
             yield event(error.body())
