@@ -72,6 +72,7 @@ struct alignas(64) TensorMap {
     uint64_t words[16];
 };
 
+OFA_INLINE void prefetch_line(const void* from) { asm volatile("prefetch.global.L2 [%0];" ::"l"(from)); }
 OFA_INLINE void prefetch(const TensorMap* map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }

@@ -8,7 +8,7 @@
 
 namespace ofa {
 
-constexpr int STEP_SLOTS = 8, MOST_PAIRS = 4, MOST_ACROSS = 48, MOST_CHUNKS = 4;
+constexpr int STEP_SLOTS = 8, MOST_PAIRS = 6, MOST_ACROSS = 48, MOST_CHUNKS = 4;
 constexpr int WEIGHT_BLOCK = 16, WEIGHT_BLOCK_BYTES = 512;
 constexpr int STREAM_STAGE_BYTES = 2 * MOST_ACROSS * WEIGHT_BLOCK_BYTES;
 constexpr int STREAM_HEAD = 64;

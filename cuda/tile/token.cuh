@@ -29,6 +29,7 @@ struct TaskWords {
     OFA_INLINE uint32_t two_operands(int i) const { return i == 0 ? at[1].z : i == 1 ? at[1].w : i == 2 ? at[2].x : at[2].y; }
 };
 
+OFA_INLINE uint64_t from_lane(uint64_t word, int lane) { return __shfl_sync(0xFFFFFFFFu, word, lane); }
 OFA_INLINE uint32_t from_first_lane(uint32_t word) { return __shfl_sync(0xFFFFFFFFu, word, 0); }
 
 // The block's first task from `from` on; n_tasks where there is none.
@@ -50,7 +51,21 @@ OFA_INLINE int weight_operand(uint32_t opcode) {
     return opcode == OPCODE_STREAM_ATTENTION ? 7 : opcode == OPCODE_STREAM_MATMUL_RESIDUAL ? 1 : 2;
 }
 
-// The steps of the token whose first own task is `ctx`'s, up to the first task that waits for a counter. The four first
+// Sends for the unit's two runs of columns of the rows that a pass will read of a cache: they come from memory, and steps
+// are claimed well before their turn. `unit` is where the first run begins in row 0.
+OFA_INLINE void prefetch_cache(const Launch& launch, uint64_t unit, uint32_t lane) {
+    const ServeState& serve = *launch.serve;
+    const uint64_t pitch = launch.model.width * sizeof(bf16);
+    for (uint32_t row = 0; row < serve.n_rows; ++row) {
+        const uint64_t first = unit + uint64_t(serve.rows[row].stream) * launch.model.context * pitch;
+        for (uint32_t r = lane; r < serve.rows[row].position; r += 32) {
+            sm90::prefetch_line(reinterpret_cast<const void*>(first + r * pitch));
+            sm90::prefetch_line(reinterpret_cast<const void*>(first + r * pitch + STREAM_HEAD / 2 * sizeof(bf16)));
+        }
+    }
+}
+
+// The steps of the token whose first own task is `ctx`'s, up to the first task that waits for a counter. The first
 // lanes look at the tasks that a step may consist of, the seven first ones at its operands.
 OFA_INLINE void claim_steps(Pipeline& pipeline, const TaskContext& ctx, Place& place, Position<STEP_SLOTS>& steps) {
     const Program& program = ctx.launch->programs[PROGRAM_DECODE];
@@ -100,6 +115,9 @@ OFA_INLINE void claim_steps(Pipeline& pipeline, const TaskContext& ctx, Place& p
             const uint32_t first_row = from_first_lane(row);
             const uint32_t single = __ballot_sync(0xFFFFFFFFu, !unit && words.cols() <= WEIGHT_BLOCK);
             if (lane < MOST_PAIRS) step.row[lane] = unit ? first_row + lane * (rows / 3) : row;
+            if (opcode == OPCODE_STREAM_QKV)
+                for (int cache = 3; cache <= 4; ++cache)
+                    prefetch_cache(*ctx.launch, from_lane(base, cache) + first_row * sizeof(bf16), lane);
             if (lane == 0) {
                 step.opcode = uint16_t(opcode);
                 step.pairs = uint8_t(weight == 7 ? 0 : unit ? 3 : tasks);

@@ -188,18 +188,22 @@ OFA_INLINE void multiply_step(TokenRun& run, const Step& step, const Share& shar
     const uint8_t* const stages = shared_pipeline().a[0] + share.first * WEIGHT_BLOCK_BYTES + lane * 16;
     HalfSlice first, second;
     bool loaded = false;
+    // Even columns of the right operand hold the values in bf16, odd ones the rest.
+    Right x[SLICE];
+    const auto look_up = [&](uint32_t chunk) {
+        const uint2* const words = reinterpret_cast<const uint2*>(row_memory().x[chunk][run.warp][lane / 4 % 2]);
+#pragma unroll
+        for (int i = 0; i < SLICE; ++i) {
+            const uint2 both = whole || i < int(share.count) ? words[4 * i + lane % 4] : uint2{0, 0};
+            x[i] = {{both.x, both.y}};
+        }
+    };
+    look_up(0);
     first.load<false>(stages, 0, 0, 0);
     for (uint32_t pair = 0; pair < pairs; ++pair) {
         Sums sums[2][2] = {};
         for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
-            // Even columns of the right operand hold the values in bf16, odd ones the rest.
-            const uint2* const words = reinterpret_cast<const uint2*>(row_memory().x[chunk][run.warp][lane / 4 % 2]);
-            Right x[SLICE];
-#pragma unroll
-            for (int i = 0; i < SLICE; ++i) {
-                const uint2 both = whole || i < int(share.count) ? words[4 * i + lane % 4] : uint2{0, 0};
-                x[i] = {{both.x, both.y}};
-            }
+            if (chunks > 1) look_up(chunk);
             const uint32_t stage = run.stages.stage();
             const uint8_t* const from = stages + stage * STREAM_STAGE_BYTES;
             if (!loaded) {
@@ -464,8 +468,7 @@ OFA_INLINE void multiply_step(TokenRun& run, const Step& step) {
 }
 
 OFA_INLINE void qkv_step(TokenRun& run, const Step& step, bool new_input, Block& block) {
-    receive_step<1>(run, step, new_input, true);
-    uint4 keys[MOST_ROUNDS][4];
+    uint4 keys[MOST_ROUNDS][4];  // on their way before the input is waited for
     const bf16* const cached = step.at<const bf16>(3) + uint64_t(run.row.first) * run.width +
                                unit_column(step.row[0], 8 * (run.lane % 4));
 #pragma unroll
@@ -475,6 +478,7 @@ OFA_INLINE void qkv_step(TokenRun& run, const Step& step, bool new_input, Block&
             const uint32_t r = uint32_t(BLOCK_THREADS * round + 32 * run.warp + 8 * i + run.lane / 4);
             keys[round][i] = r < run.row.position ? load_words(cached + uint64_t(r) * run.width) : uint4{0, 0, 0, 0};
         }
+    receive_step<1>(run, step, new_input, true);
     multiply_step(run, step);
     block.sync();
     finish_qkv(run, step, keys, block);
@@ -540,11 +544,12 @@ OFA_INLINE void count_step(const Step& step) {
     memory.last = now;
 }
 
-// By the leader, when the block is done: the signals of all tasks at once, and what there is to report.
-OFA_INLINE void end_token() {
+// By the leader, when the block is done: the signals of all tasks at once, where the run has not `ended`, and what there is
+// to report.
+OFA_INLINE void end_token(bool ended) {
     const TokenMemory& memory = token_memory();
     const TaskContext& ctx = *memory.ctx;
-    if (memory.counter != NONE_U32 && !aborted(*ctx.launch))
+    if (memory.counter != NONE_U32 && !ended)
         add_release(ctx.launch->counters + uint64_t(memory.counter) * COUNTER_STRIDE, uint64_t(memory.signals));
     const float ns_per_clock = float(now_ns() - memory.began_ns) / float(clock64() - memory.began);
     SmStatus& status = status_of(ctx);
@@ -597,8 +602,9 @@ OFA_INLINE void end_steps(const TokenRun& run, Block& block) {
         places.stages = run.stages.count;
         places.steps = run.steps.count + 1;
     }
+    const bool ended = aborted(*token_memory().ctx->launch);  // asked while others come to the barrier
     block.sync();
-    if (block.leader()) end_token();
+    if (block.leader()) end_token(ended);
 }
 
 // The block's share of a pass of one row, but for opening and sampling it.
