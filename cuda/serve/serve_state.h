@@ -36,7 +36,7 @@ OFA_FUNCTION void set_sampling(ServeState& serve, const Event& event) {
     for (uint32_t i = 0; i < serve.n_streams; ++i) {
         if (one != ALL_STREAMS && uint32_t(one) != i) continue;
         Stream& stream = serve.streams[i];
-        stream.random_seed = one == ALL_STREAMS ? seed_of_stream(event.target, i) : event.target;
+        stream.random_seed = seed_of_stream(event.target, i);
         stream.temperature = float_from_bits(event.args[0]);
         stream.top_p = float_from_bits(event.args[1]);
         stream.top_k = uint32_t(event.args[2]);
