@@ -13,7 +13,7 @@ packages in one interpreter, nvcc and a WAD. Of this script only --cpu has been 
 
 Alone: the launch is the one of `beside`, with the same blocks serving, but the role table says idle for all others from
 the start. Holding training before its first step would do as well but for two things: somebody would have to train, so
-that not all SMs could serve, and what is held polls the host's word more often than what is idle.
+that not all SMs could serve, and blocks that wait in a held step poll memory all the time, idle ones every 2 ms.
 
 The SMs: ours serve on the blocks behind those that train. PyTorch gets a green context, which comes in eights; on 28 of
 32 SMs the other four are held by blocks that poll a word of device memory. "Of copies" is the share of what bulk copies

@@ -29,6 +29,8 @@ from ofa_tui.program.types import ProgramSet
 from ofa_tui.program.work import program_work
 
 PART_S = 480
+ENVIRONMENT = {"PYTHONUNBUFFERED": "1", "CUDA_MODULE_LOADING": "EAGER"}
+"""Of a part. What is loaded at its first use waits for kernels that are resident, so for ever."""
 WARM_S = 2.0
 """Before anything is timed: a burst runs at a higher clock."""
 IDLE_TOKENS_PER_S = 0.01
@@ -149,7 +151,7 @@ def spawn(name: str, out: Path) -> Result:
     command = [sys.executable, sys.argv[0], "--run", name, *sys.argv[1:]]
     with (out / f"{name}.log").open("wb") as log:
         try:
-            subprocess.run(command, stdout=log, stderr=log, timeout=PART_S, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+            subprocess.run(command, stdout=log, stderr=log, timeout=PART_S, env={**os.environ, **ENVIRONMENT})
         except subprocess.TimeoutExpired:
             return {"ok": False, "line": f"not done after {PART_S} s; {log.name} says how far it came"}
     if not path.is_file():
