@@ -92,24 +92,26 @@ class Model(nn.Module):
         return F.cross_entropy(self.all_logits(tokens).flatten(0, 1), targets.flatten())
 
     def next_token(
-        self, token: Tensor, position: Tensor, keys: list[Tensor], values: list[Tensor], cached: int
+        self, token: Tensor, position: Tensor, keys: list[Tensor], values: list[Tensor], cached: int,
+        used: int | None = None
     ) -> Tensor:
-        """The likeliest token after `token` [1] at `position` [1].
+        """The likeliest token, of the first `used` if given, after `token` [1] or [batch, 1] at `position` [1].
 
-        `keys` and `values` have [heads, context, size] for each layer. Attends to their first `cached` rows, of which
-        those after `position` are hidden.
+        `keys` and `values` have [..., heads, context, size] for each layer. Attends to their first `cached` rows, of
+        which those after `position` are hidden.
         """
         cos, sin = self.cos[position], self.sin[position]
-        hidden = torch.where(torch.arange(cached) <= position, 0.0, -torch.inf)
         x = F.embedding(token, self.embed)
+        hidden = torch.where(torch.arange(cached, device=x.device) <= position[:, None], 0.0, -torch.inf).to(x.dtype)
         for layer, layer_keys, layer_values in zip(self.layers, keys, values, strict=True):
             q, k, v = layer.qkv_of(x)
-            layer_keys.index_copy_(1, position, rotate(k, cos, sin))
-            layer_values.index_copy_(1, position, v)
+            q, k = rotate(q, cos, sin).to(x.dtype), rotate(k, cos, sin).to(x.dtype)
+            layer_keys.index_copy_(-2, position, k)
+            layer_values.index_copy_(-2, position, v)
             attended = F.scaled_dot_product_attention(
-                rotate(q, cos, sin), layer_keys[:, :cached], layer_values[:, :cached], attn_mask=hidden)
+                q, layer_keys[..., :cached, :], layer_values[..., :cached, :], attn_mask=hidden)
             x = layer.output_of(x, attended)
-        return self.logits(x).argmax(-1)
+        return self.logits(x)[..., :used].argmax(-1)
 
 
 class Training:

@@ -13,41 +13,40 @@ interpreter, and nvcc. Of this script only --cpu has been run so far: the parts 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gpu_bench import (
+    IDLE_TOKENS_PER_S,
+    SHARED_SMS,
+    WARM_S,
+    Gauges,
+    add_arguments,
+    gauge_text,
+    nothing,
+    run_ours,
+    run_part,
+    run_parts,
+    warm_steps,
+    weight_bytes,
+)
+from gpu_runs import Result
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from ofa_tui.engine.config import RunConfig
-from ofa_tui.engine.cuda_nvml import Monitor
 from ofa_tui.errors import OfaError
 from ofa_tui.presets import preset
 from ofa_tui.program.types import ProgramSet
-from ofa_tui.program.work import program_work
 
-PART_S = 480
-WARM_S = 2.0
-"""Before anything is timed: a burst runs at a higher clock."""
-IDLE_TOKENS_PER_S = 0.01
-"""The SMs are there and wait."""
-SHARED_SMS = 2
-"""Green contexts may share so many once a module with dynamic parallelism was loaded (the driver's manual)."""
 TIMELINE_ENTRIES = 4096
 LAUNCH_MS, ROUNDS = 40.0, 5
 """Of `products`: how long one timed launch takes, and how many there are of each kind."""
-
-Result = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -63,54 +62,20 @@ class Options:
 # --- measuring ----------------------------------------------------------------------------------------------------
 
 
-class Gauges:
-    """Clock and power over a time, read ten times a second; medians of them afterwards."""
-
-    def __init__(self) -> None:
-        self._monitor = Monitor(0)
-        self._readings: list[dict[str, float]] = []
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._follow, daemon=True)
-
-    def __enter__(self) -> Gauges:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _follow(self) -> None:
-        while not self._over.wait(0.1):
-            self._readings.append(self._monitor.read())
-
-    def medians(self) -> dict[str, float]:
-        """clock_mhz and power_w of the second half, where there are any."""
-        late = self._readings[len(self._readings) // 2 :]
-        return {name: float(np.median([reading[name] for reading in late]))
-                for name in ("clock_mhz", "power_w") if late and all(name in reading for reading in late)}
-
-
 def summary(name: str, milliseconds: np.ndarray, gauges: Gauges, losses: list[float], **more: Any) -> Result:
     """Figures of the steps after the first WARM_S seconds."""
-    warm = int(np.searchsorted(np.cumsum(milliseconds), 1e3 * WARM_S)) + 1
-    timed = milliseconds[warm:]
-    if len(timed) < 10:
-        timed = milliseconds[len(milliseconds) // 2 :]
+    timed = warm_steps(milliseconds)
     low, median, high = np.percentile(timed, [10, 50, 90])
     row = {"name": name, "ms": median, "p10": low, "p90": high, "mean": float(timed.mean()), "steps": len(timed),
-           "first_loss": losses[0], "last_loss": float(np.mean(losses[-10:])), **gauges.medians(), **more}
+           "first_loss": losses[0], "last_loss": float(np.mean(losses[-10:])), "losses": losses,
+           **gauges.medians(), **more}
     print(line(row), flush=True)
     return row
 
 
 def line(row: Result) -> str:
     text = (f"{row['name']:<30} {row['ms']:7.3f} ms a step (10-90 %: {row['p10']:.3f}-{row['p90']:.3f}, mean "
-            f"{row['mean']:.3f}, {row['steps']} steps)")
-    if "clock_mhz" in row:
-        text += f", {row['clock_mhz']:.0f} MHz"
-    if "power_w" in row:
-        text += f", {row['power_w']:.0f} W"
+            f"{row['mean']:.3f}, {row['steps']} steps)") + gauge_text(row)
     if row.get("tokens_per_s"):
         text += f", {row['tokens_per_s']:,.0f} tokens/s served"
     if row.get("gb_s"):
@@ -121,45 +86,23 @@ def line(row: Result) -> str:
 # --- training -----------------------------------------------------------------------------------------------------
 
 
-def run_ours(options: Options, config: RunConfig, name: str, token_bytes: float) -> Result:
-    from gpu_runs import Options as RunOptions
-    from gpu_runs import follow, hopper_engine
-
-    running = hopper_engine(RunOptions(options.out, None, options.sm90_cubin, None, None, options.out), config)
-    try:
-        running.start()
-        with Gauges() as gauges:
-            snapshots = follow(running, lambda s: s.state == "finished", 240)
-        running.stop()
-        snapshots.append(running.poll())
-    finally:
-        running.stop()
-        running.close()
+def our_row(options: Options, config: RunConfig, name: str, token_bytes: float) -> Result:
+    snapshots, gauges = run_ours(options.out, options.sm90_cubin, config, lambda s: s.state == "finished")
     losses = [loss for snapshot in snapshots for loss in snapshot.losses]
-    if snapshots[-1].state == "aborted" or len(losses) != config.train.steps:
-        raise OfaError(f"{name} ended after {len(losses)} of {config.train.steps} steps: {snapshots[-1].message}")
+    if len(losses) != config.train.steps:
+        raise OfaError(f"{name} ended after {len(losses)} of {config.train.steps} steps")
     tokens = [token.seconds for snapshot in snapshots for token in snapshot.served]
     late = [at for at in tokens if WARM_S <= at <= losses[-1].seconds]
     rate = (len(late) - 1) / (late[-1] - late[0]) if len(late) > 10 else 0.0
     ends = np.array([loss.seconds for loss in losses])
     return summary(name, 1e3 * np.diff(ends, prepend=0.0), gauges, [loss.loss for loss in losses],
-                   tokens_per_s=rate, gb_s=rate * token_bytes / 1e9, losses=[loss.loss for loss in losses])
-
-
-def weight_bytes(programs: ProgramSet) -> float:
-    """What a decoded token reads of weights."""
-    return sum(2.0 * work.elements.get("w", 0) for work in program_work(programs, programs.programs["decode"]))
-
-
-@contextmanager
-def nothing() -> Iterator[None]:
-    yield
+                   tokens_per_s=rate, gb_s=rate * token_bytes / 1e9)
 
 
 def run_peers(options: Options, config: RunConfig, programs: ProgramSet, gb_s: float) -> list[Result]:
     """On `options.sms` SMs; with `gb_s`, others stream at that rate beside them."""
     import torch
-    from gpu_partition import Partition, Streamer
+    from gpu_partition import Kernels, Partition, Streamer
     from train_peer import VARIANTS, Peer
 
     torch.backends.cuda.enable_cudnn_sdp(False)
@@ -169,8 +112,9 @@ def run_peers(options: Options, config: RunConfig, programs: ProgramSet, gb_s: f
     if partition.sms != options.sms or partition.other_stream is None or partition.other_sms < options.serving:
         raise OfaError(f"this GPU can be divided into {partition.sms} and {partition.other_sms} SMs, not into "
                        f"{options.sms} and {options.serving}")
-    streamer = Streamer(partition.other_stream, options.serving, gb_s)
-    own, others = streamer.sms_of(partition.stream), streamer.sms_of(partition.other_stream)
+    kernels = Kernels()
+    streamer = Streamer(kernels, partition.other_stream, options.serving, gb_s)
+    own, others = kernels.sms_of(partition.stream), kernels.sms_of(partition.other_stream)
     print(f"the peers run on {len(own)} SMs, {len(others)} others, {len(own & others)} of them the same", flush=True)
     if len(own) > options.sms + SHARED_SMS or len(own & others) > SHARED_SMS:
         raise OfaError("the green contexts share SMs")
@@ -193,10 +137,10 @@ def training(options: Options, beside: bool) -> Result:
                            tokens_per_s=0.0 if beside else IDLE_TOKENS_PER_S)
     programs = programs_of(config, "sm90")
     token_bytes = weight_bytes(programs)
-    ours = [run_ours(options, config, "ofa-tui", token_bytes)]
+    ours = [our_row(options, config, "ofa-tui", token_bytes)]
     peers = run_peers(options, config, programs, ours[0]["gb_s"] if beside else 0.0)
-    ours.append(run_ours(options, config, "ofa-tui again", token_bytes))
-    kept = run_ours(options, replace(config, timeline_entries=TIMELINE_ENTRIES), "ofa-tui with a timeline", token_bytes)
+    ours.append(our_row(options, config, "ofa-tui again", token_bytes))
+    kept = our_row(options, replace(config, timeline_entries=TIMELINE_ENTRIES), "ofa-tui with a timeline", token_bytes)
     if not all(row["losses"] == kept["losses"] for row in ours):
         raise OfaError("runs of the same steps have other losses")
     own = float(np.mean([row["ms"] for row in ours]))
@@ -318,9 +262,9 @@ def product_line(row: Result) -> str:
 def _operands(product: Product) -> tuple[list[Any], int, Callable[[], Any]]:
     """Operands of our task type, its flags, and the same product through PyTorch."""
     import torch
-    from gpu_rig import STATISTICS_TILE, normal, poison
+    from gpu_rig import normal, poison
 
-    from ofa_tui.program.ops import ADAMW_DECAY
+    from ofa_tui.program.ops import ADAMW_DECAY, STATISTICS_TILE
 
     m, n, k = product.rows, product.columns, product.depth
     out = poison(m, n)
@@ -370,45 +314,13 @@ def _graphed(multiply: Callable[[], Any], stream: Any, times: int) -> tuple[Any,
 PARTS: dict[str, Callable[[Options], Result]] = {"idle": part_idle, "beside": part_beside, "products": part_products}
 
 
-def run_part(name: str, options: Options) -> int:
-    try:
-        result = PARTS[name](options)
-    except Exception as error:
-        import traceback
-
-        traceback.print_exc()
-        result = {"ok": False, "line": f"{type(error).__name__}: {error}"}
-    (options.out / f"{name}.json").write_text(json.dumps(result, default=float) + "\n")
-    return 0 if result["ok"] else 1
-
-
-def spawn(name: str, arguments: list[str], options: Options) -> Result:
-    """A part as a process whose output is shown and kept."""
-    path = options.out / f"{name}.json"
-    if path.is_file() and json.loads(path.read_text())["ok"]:
-        return json.loads(path.read_text())
-    path.unlink(missing_ok=True)
-    command = [sys.executable, __file__, "--run", name, *arguments]
-    with (options.out / f"{name}.log").open("wb") as log:
-        try:
-            subprocess.run(command, stdout=log, stderr=log, timeout=PART_S, env={**os.environ, "PYTHONUNBUFFERED": "1"})
-        except subprocess.TimeoutExpired:
-            return {"ok": False, "line": f"not done after {PART_S} s; {log.name} says how far it came"}
-    if not path.is_file():
-        return {"ok": False, "line": f"ended without a result; see {log.name}"}
-    return json.loads(path.read_text())
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", action="append", choices=PARTS, help="repeatable; default: all")
-    parser.add_argument("--out", type=Path, default=Path("bench-train"), help="where results go (default: bench-train)")
-    parser.add_argument("--sm90-cubin", type=Path, help="a compiled Hopper kernel to use as it is")
+    add_arguments(parser, PARTS, "bench-train")
     parser.add_argument("--sms", type=int, default=96, help="SMs that train (default: 96)")
     parser.add_argument("--serving", type=int, default=28, help="SMs that serve, or stream (default: 28)")
     parser.add_argument("--steps", type=int, default=400, help="steps of each run (default: 400)")
     parser.add_argument("--cpu", action="store_true", help="only see whether the peers run, on a small model")
-    parser.add_argument("--run", choices=PARTS, help=argparse.SUPPRESS)
     given = parser.parse_args()
     options = Options(given.out, given.sm90_cubin, given.sms, given.serving, given.steps, given.cpu)
     if options.cpu:
@@ -416,15 +328,10 @@ def main() -> int:
         return 0
     options.out.mkdir(parents=True, exist_ok=True)
     if given.run:
-        return run_part(given.run, options)
-    failed = 0
-    for name in given.part or PARTS:
-        result = spawn(name, sys.argv[1:], options)
-        failed += not result["ok"]
-        for row in result.get("rows", ()):
-            print("  " + (line(row) if "ms" in row else product_line(row)))
-        print(f"{'ok  ' if result['ok'] else 'FAIL'} {name}: {result['line']}", flush=True)
-    return 1 if failed else 0
+        return run_part(given.run, PARTS[given.run], options, options.out)
+    results = run_parts(given.part or list(PARTS), options.out,
+                        lambda row: line(row) if "ms" in row else product_line(row))
+    return 0 if all(result["ok"] for result in results.values()) else 1
 
 
 if __name__ == "__main__":
