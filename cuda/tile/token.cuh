@@ -57,6 +57,7 @@ OFA_INLINE void prefetch_cache(const Launch& launch, uint64_t unit, uint32_t lan
     const ServeState& serve = *launch.serve;
     const uint64_t pitch = launch.model.width * sizeof(bf16);
     for (uint32_t row = 0; row < serve.n_rows; ++row) {
+        if (row + 1 < serve.n_rows && serve.rows[row + 1].stream == serve.rows[row].stream) continue;
         const uint64_t first = unit + uint64_t(serve.rows[row].stream) * launch.model.context * pitch;
         for (uint32_t r = lane; r < serve.rows[row].position; r += 32) {
             sm90::prefetch_line(reinterpret_cast<const void*>(first + r * pitch));
@@ -79,6 +80,7 @@ OFA_INLINE void claim_steps(Pipeline& pipeline, const TaskContext& ctx, Place& p
         const uint32_t opcode = from_first_lane(words.opcode());
         more = task < program.n_tasks && from_first_lane(words.waits()) == 0;
         uint32_t next = task;
+        uint64_t unit_at = 0;  // in the lanes of the caches, where the step looks at them
         if (more) {
             const uint32_t first_lane = from_first_lane(words.lane()), signal = from_first_lane(words.signal());
             uint32_t operands[4];
@@ -115,9 +117,7 @@ OFA_INLINE void claim_steps(Pipeline& pipeline, const TaskContext& ctx, Place& p
             const uint32_t first_row = from_first_lane(row);
             const uint32_t single = __ballot_sync(0xFFFFFFFFu, !unit && words.cols() <= WEIGHT_BLOCK);
             if (lane < MOST_PAIRS) step.row[lane] = unit ? first_row + lane * (rows / 3) : row;
-            if (opcode == OPCODE_STREAM_QKV)
-                for (int cache = 3; cache <= 4; ++cache)
-                    prefetch_cache(*ctx.launch, from_lane(base, cache) + first_row * sizeof(bf16), lane);
+            if (opcode == OPCODE_STREAM_QKV) unit_at = base + first_row * sizeof(bf16);
             if (lane == 0) {
                 step.opcode = uint16_t(opcode);
                 step.pairs = uint8_t(weight == 7 ? 0 : unit ? 3 : tasks);
@@ -135,6 +135,8 @@ OFA_INLINE void claim_steps(Pipeline& pipeline, const TaskContext& ctx, Place& p
         }
         __syncwarp();
         if (lane == 0) sm90::arrive(&pipeline.step_ring.full[slot]);
+        if (unit_at != 0)
+            for (int cache = 3; cache <= 4; ++cache) prefetch_cache(*ctx.launch, from_lane(unit_at, cache), lane);
         task = next;
     }
     if (lane == 0) place.task = task;

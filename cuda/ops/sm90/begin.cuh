@@ -21,10 +21,10 @@ OFA_INLINE void begin_token(Block& block, const TaskContext& ctx, Fits fits) {
     const Matrix<bf16> table = pinned.operand<bf16>(0);
     const Message x = message_of(ctx, 1);
     const ServeState& serve = *ctx.launch->serve;
-    const int64_t rows = serve.n_rows, cols = x.packets.cols;
-    block.for_each(rows * cols, [&](int64_t i) {
-        publish(x, i / cols, i % cols, float_of(table.row(serve.rows[i / cols].token)[i % cols]));
-    });
+    for (uint32_t r = 0; r < serve.n_rows; ++r) {
+        const bf16* const row = table.row(serve.rows[r].token);
+        block.for_each(x.packets.cols, [=](int64_t c) { publish(x, r, c, float_of(row[c])); });
+    }
 }
 
 }  // namespace ofa::sm90

@@ -60,18 +60,16 @@ OFA_INLINE float receive_chunk(const PassRun& pass, const Step& step, uint32_t c
             const bool counts = active && block < int(share.count);
 #pragma unroll
             for (int second = 0; second < 2; ++second) {
-                float a = counts ? value_of(got[i][second].at[0]) : 0.0f;
-                float b = counts ? value_of(got[i][second].at[1]) : 0.0f;
+                const float a = counts ? value_of(got[i][second].at[0]) : 0.0f;
+                const float b = counts ? value_of(got[i][second].at[1]) : 0.0f;
                 squares[2 * block + second] = sum_of_squares(a, b);
-                if (normed && counts) {
-                    const float2 gain = *reinterpret_cast<const float2*>(
-                        step.at<const float>(1) + column + block * WEIGHT_BLOCK + second * WEIGHT_BLOCK / 2);
-                    a *= gain.x;
-                    b *= gain.y;
-                }
-                const uint32_t near = pack(a, b);
-                x.near[block].at[second] = near;
-                x.rest[block].at[second] = pack(a - low_of(near), b - high_of(near));
+                float2 gain = {1.0f, 1.0f};
+                if (normed && counts)
+                    gain = *reinterpret_cast<const float2*>(step.at<const float>(1) + column + block * WEIGHT_BLOCK +
+                                                            second * WEIGHT_BLOCK / 2);
+                const SplitPair split = split_pair(a, b, gain);
+                x.near[block].at[second] = split.near;
+                x.rest[block].at[second] = split.rest;
             }
         }
     }
@@ -152,36 +150,56 @@ OFA_INLINE float scale_of_row(const PassRun& pass, int of_pass) {
     return rsqrtf(squares * pass.run.inverse_width + pass.run.epsilon);
 }
 
+// Receives a chunk, and keeps the squares: of an input that is normed there is one.
+OFA_INLINE void take_chunk(PassRun& pass, const Step& step, uint32_t chunk, bool normed, Slices& x) {
+    const TokenRun& run = pass.run;
+    const uint64_t begun = clock64();
+    const float squares = receive_chunk(pass, step, chunk, normed, x);
+    if (run.lane % 4 == 0) rows_memory().squares[pass.squares_turn][run.warp][run.lane / 4] = squares;
+    if (run.warp == RowMemory::WARPS - 1 && run.lane == 0) token_memory().waited += clock64() - begun;
+}
+
 // finish(pair, row of the pair, row of the pass, whether there are such rows, sum) by a thread each.
 template <class Finish>
-OFA_INLINE void multiply_rows(PassRun& pass, const Step& step, bool normed, Block& block, Finish finish) {
+OFA_INLINE void finish_pair(PassRun& pass, const Step& step, uint32_t pair, const Sums (&near)[2][2],
+                            const Sums (&rest)[2][2], Block& block, Finish finish) {
+    store_parts(pass, near, rest);
+    block.sync();
+    const int row = block.thread() / int(PASS_ROWS), of_pass = block.thread() % int(PASS_ROWS);
+    const bool there = row < WEIGHT_BLOCK || (step.single >> pair & 1) == 0;
+    finish(int(pair), row, of_pass, there && of_pass < int(pass.rows), sum_of_row(pass, row, of_pass));
+    pass.run.turn ^= 1;
+}
+
+// All pairs of a step whose input is normed, so is one chunk. `finish` must call nothing: the input stays in registers.
+template <class Finish>
+OFA_INLINE void multiply_normed(PassRun& pass, const Step& step, Block& block, Finish finish) {
     Slices x;
+    take_chunk(pass, step, 0, true, x);
     for (uint32_t pair = 0; pair < step.pairs; ++pair) {
         Sums near[2][2] = {}, rest[2][2] = {};
-        for (uint32_t chunk = 0; chunk < step.chunks; ++chunk) {
-            if (pair == 0 || step.chunks > 1) {
-                const uint64_t begun = clock64();
-                const float squares = receive_chunk(pass, step, chunk, normed, x);
-                if (pass.run.lane % 4 == 0)  // of an input that is normed there is one chunk
-                    rows_memory().squares[pass.squares_turn][pass.run.warp][pass.run.lane / 4] = squares;
-                if (pass.run.warp == RowMemory::WARPS - 1 && pass.run.lane == 0) token_memory().waited += clock64() - begun;
-            }
-            multiply_chunk(pass, step, x, near, rest);
-        }
-        store_parts(pass, near, rest);
-        block.sync();
-        const int row = block.thread() / int(PASS_ROWS), of_pass = block.thread() % int(PASS_ROWS);
-        const bool there = row < WEIGHT_BLOCK || (step.single >> pair & 1) == 0;
-        finish(int(pair), row, of_pass, there && of_pass < int(pass.rows), sum_of_row(pass, row, of_pass));
-        pass.run.turn ^= 1;
+        multiply_chunk(pass, step, x, near, rest);
+        finish_pair(pass, step, pair, near, rest, block, finish);
     }
+}
+
+// A step of one pair, whatever its chunks.
+template <class Finish>
+OFA_INLINE void multiply_plain(PassRun& pass, const Step& step, Block& block, Finish finish) {
+    Sums near[2][2] = {}, rest[2][2] = {};
+    for (uint32_t chunk = 0; chunk < step.chunks; ++chunk) {
+        Slices x;
+        take_chunk(pass, step, chunk, false, x);
+        multiply_chunk(pass, step, x, near, rest);
+    }
+    finish_pair(pass, step, 0, near, rest, block, finish);
 }
 
 // A unit's columns of q, k and v of every row; a warp turns a row's, and looks through its keys.
 OFA_INLINE void qkv_rows(PassRun& pass, const Step& step, Block& block) {
     RowsMemory& memory = rows_memory();
     TokenRun& run = pass.run;
-    multiply_rows(pass, step, true, block, [&](int pair, int row, int of_pass, bool, float sum) {
+    multiply_normed(pass, step, block, [&](int pair, int row, int of_pass, bool, float sum) {
         memory.values[pair][of_pass][row] = sum * scale_of_row(pass, of_pass);
     });
     block.sync();
@@ -244,21 +262,23 @@ OFA_INLINE void attend_rows(const PassRun& pass, const Step& step) {
     publish_at(step, 2, int64_t(row.number) * run.width + unit_column(step.row[0], run.lane), joined);
 }
 
+OFA_INLINE void residual_rows(PassRun& pass, const Step& step, Block& block) {
+    const uint32_t width = pass.run.width;
+    multiply_plain(pass, step, block, [&](int pair, int row, int of_pass, bool there, float sum) {
+        const uint64_t at = there ? of_pass * uint64_t(width) + step.row[pair] + uint32_t(row) : step.row[pair];
+        const uint64_t* const packet = step.at<const uint64_t>(2) + at;
+        const float skipped = receive_one(pass.run, step, packet, load_relaxed(packet), there);
+        if (there) publish_at(step, 3, int64_t(at), skipped + sum);
+    });
+}
+
 OFA_INLINE void product_rows(PassRun& pass, const Step& step, Block& block) {
-    const uint32_t opcode = step.opcode, width = pass.run.width;
-    const bool normed = opcode != OPCODE_STREAM_MATMUL_RESIDUAL;
-    multiply_rows(pass, step, normed, block, [&](int pair, int row, int of_pass, bool there, float sum) {
-        const uint64_t column = step.row[pair] + uint32_t(row);
-        if (!normed) {  // who has no row waits for another's packet with its warp
-            const uint64_t at = there ? of_pass * uint64_t(width) + column : step.row[0];
-            const uint64_t* const packet = step.at<const uint64_t>(2) + at;
-            const float skipped = receive_one(pass.run, step, packet, load_relaxed(packet));
-            if (there) publish_at(step, 3, int64_t(at), skipped + sum);
-            return;
-        }
+    const bool gelu = step.opcode == OPCODE_STREAM_NORM_MATMUL_GELU;
+    multiply_normed(pass, step, block, [&](int pair, int row, int of_pass, bool there, float sum) {
         if (!there) return;
+        const uint64_t column = step.row[pair] + uint32_t(row);
         const float value = sum * scale_of_row(pass, of_pass);
-        if (opcode == OPCODE_STREAM_NORM_MATMUL_GELU)
+        if (gelu)
             publish_at(step, 3, int64_t(of_pass * uint64_t(pass.feed_forward) + column), gelu_of(value));
         else
             step.at<float>(3)[of_pass * uint64_t(pass.vocab) + column] = value;
@@ -292,6 +312,8 @@ OFA_NOINLINE void run_pass(const TaskContext& ctx) {
         } else if (step.opcode == OPCODE_STREAM_ATTENTION) {
             attend_rows(pass, step);
             pass.run.turn ^= 1;
+        } else if (step.opcode == OPCODE_STREAM_MATMUL_RESIDUAL) {
+            residual_rows(pass, step, block);
         } else {
             product_rows(pass, step, block);
         }

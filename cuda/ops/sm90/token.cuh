@@ -83,6 +83,17 @@ OFA_INLINE bool look_again(const TokenRun& run, const Step& step, int operand, b
 
 OFA_INLINE float sum_of_squares(float a, float b) { return fmaf(a, a, b * b); }
 
+// A pair of inputs times their gains in bf16, and what that leaves. The product is rounded before the rest is taken,
+// wherever this is inlined: rows alone and rows among others must have the same bits.
+struct SplitPair {
+    uint32_t near, rest;
+};
+OFA_INLINE SplitPair split_pair(float a, float b, float2 gain) {
+    const float x = __fmul_rn(a, gain.x), y = __fmul_rn(b, gain.y);
+    const uint32_t near = pack(x, y);
+    return {near, pack(x - low_of(near), y - high_of(near))};
+}
+
 // A warp's blocks of each chunk.
 struct Share {
     uint32_t blocks, first, count;
@@ -139,11 +150,9 @@ OFA_INLINE float receive_slices(const TokenRun& run, const Step& step, bool norm
                 float a = value_of(got[chunk][half].at[0]), b = value_of(got[chunk][half].at[1]);
                 if (!(half == 0 ? one : two)) continue;
                 squares += sum_of_squares(a, b);
-                a *= gain[half].x;
-                b *= gain[half].y;
-                const uint32_t near = pack(a, b);
-                words[0][place + 32 * half] = near;
-                words[1][place + 32 * half] = pack(a - low_of(near), b - high_of(near));
+                const SplitPair pair = split_pair(a, b, gain[half]);
+                words[0][place + 32 * half] = pair.near;
+                words[1][place + 32 * half] = pair.rest;
             }
         }
     __syncwarp();
@@ -441,9 +450,11 @@ OFA_INLINE void attend_step(const TokenRun& run, const Step& step, Block& block)
     publish_at(step, 2, unit_column(step.row[0], lane), joined);
 }
 
-// The packet of the residual stream that a row is added to; `got` is what a look at it has found.
-OFA_INLINE float receive_one(const TokenRun& run, const Step& step, const uint64_t* packet, uint64_t got) {
-    for (uint32_t polls = 0; look_again(run, step, 2, tag_of(got) == step.tag[2], polls);) got = load_relaxed(packet);
+// The packet of the residual stream that a row is added to; `got` is what a look at it has found. Who does not want it
+// must not wait: the element may be overwritten already.
+OFA_INLINE float receive_one(const TokenRun& run, const Step& step, const uint64_t* packet, uint64_t got, bool wanted) {
+    for (uint32_t polls = 0; look_again(run, step, 2, !wanted || tag_of(got) == step.tag[2], polls);)
+        got = load_relaxed(packet);
     return value_of(got);
 }
 
@@ -501,7 +512,7 @@ OFA_INLINE void product_step(TokenRun& run, const Step& step, bool new_input, Bl
     if (!mine) return;
     const float sum = sum_of_parts(run, 32 * pair + run.lane);
     if (!normed) {
-        const float skipped = receive_one(run, step, before, skip);
+        const float skipped = receive_one(run, step, before, skip, true);
         if (has_row) publish_at(step, 3, row, skipped + sum);
         return;
     }
