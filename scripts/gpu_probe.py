@@ -261,7 +261,7 @@ class DeviceRun:
         self.initial: dict[str, np.ndarray] = {}
         for name in programs.parameters:
             if programs.buffers[name].dtype != "bf16":
-                memory.buffer(name)[0] = 1.0
+                memory.buffer(name)[0] = 1 + 0.1 * rng.standard_normal(programs.buffers[name].shape, np.float32)
                 self.initial[name] = memory.buffer(name)[0].copy()
                 continue
             value = rng.standard_normal(programs.buffers[name].shape, np.float32) * np.float32(config.train.init_std)
