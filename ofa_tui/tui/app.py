@@ -58,6 +58,11 @@ MODAL_POLLS = 9
 """Under a dialog, which makes Textual draw everything the slow way, panes are painted every so many polls."""
 
 
+def gamma_for(depth: Depth) -> int:
+    """The step of picture.GAMMAS to begin with. The 256-colour cube has no dark browns: brighter frames keep hues."""
+    return 1 if depth is Depth.TRUECOLOR else 2
+
+
 class OfaApp(App[int], inherit_bindings=False):
     """Panes over a running engine. `run()` returns when the person quits; stopping the engine is the caller's."""
 
@@ -90,9 +95,7 @@ class OfaApp(App[int], inherit_bindings=False):
         self.zoom: str | None = None
         self.active = "doom" if engine.info.games else "loss"
         self.plot = PlotView(log=self.options.log_loss)
-        # The 256-colour cube has no dark browns: brighter frames keep their hues.
-        suits_depth = 1 if self.depth is Depth.TRUECOLOR else 2
-        self.gamma_step = suits_depth if self.options.gamma_step is None else self.options.gamma_step
+        self.gamma_step = gamma_for(self.depth) if self.options.gamma_step is None else self.options.gamma_step
         self.quadrants = self.options.quadrants
         self.selected_sm: int | None = None
         self.playing = False
@@ -187,7 +190,7 @@ class OfaApp(App[int], inherit_bindings=False):
     def on_mount(self) -> None:
         self.loop = asyncio.get_running_loop()
         self.apply_theme()
-        self.set_interval(POLL_S, self._tick)
+        self.start_polling()
         self._request_report()
         if self.options.record_from_start and self.options.recorder:
             self.do.perform("record")
@@ -195,6 +198,10 @@ class OfaApp(App[int], inherit_bindings=False):
             self.say(note)
         if self.options.introduce:
             self.call_after_refresh(self.do.perform, "guide")
+
+    def start_polling(self) -> None:
+        """Polls the engine and paints, from now on."""
+        self.set_interval(POLL_S, self._tick)
 
     def apply_theme(self) -> None:
         """Gives Textual's own widgets (dialogs, prompt, palette) the theme's colours."""
@@ -500,7 +507,7 @@ class OfaApp(App[int], inherit_bindings=False):
         self.active = str(widget.id)
         if widget.id == "sms":
             box = self.sms_box
-            plan = sms.plan_cells(self.model.info.n_sms, box.width, box.height)
+            plan = sms.plan_cells(self.model.info.n_sms, box.width, box.height, self.colours.shaded)
             x, y = event.x - box.x, event.y - box.y
             if 0 <= x < box.width and 0 <= y < box.height:
                 self.selected_sm = sms.cell_at(plan, self.model.info.n_sms, x, y)

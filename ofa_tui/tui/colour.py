@@ -76,6 +76,12 @@ def luminance(colours: np.ndarray) -> np.ndarray:
     return (77 * (values >> 16 & 255) + 150 * (values >> 8 & 255) + 29 * (values & 255)) >> 8
 
 
+def light(colours: np.ndarray) -> np.ndarray:
+    """Relative luminance 0..1 (WCAG 2.2, with a plain power for its curve) of packed colours, f8 of the same shape."""
+    share: np.ndarray = (channels(colours) / 255.0) ** 2.2 @ (0.2126, 0.7152, 0.0722)
+    return share
+
+
 _CUBE_LEVELS = np.array([0, 95, 135, 175, 215, 255], np.int32)
 
 ANSI_16 = np.array(

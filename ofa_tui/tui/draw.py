@@ -11,7 +11,7 @@ from ofa_tui.tui.grid import Grid
 from ofa_tui.tui.layout import Box, Frame
 from ofa_tui.tui.theme import Theme
 
-_EIGHTHS = " ▁▂▃▄▅▆▇█"
+EIGHTHS = " ▁▂▃▄▅▆▇█"
 _LEFT_EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -94,7 +94,7 @@ def sparkline(
     left = x + width - len(levels)
     for row in range(rows):
         base = 8 * (rows - 1 - row)
-        grid.text(left, y + row, "".join(_EIGHTHS[min(8, max(0, level - base))] for level in levels.tolist()), colour)
+        grid.text(left, y + row, "".join(EIGHTHS[min(8, max(0, level - base))] for level in levels.tolist()), colour)
 
 
 def bar(grid: Grid, x: int, y: int, width: int, share: float, colour: int, back: int) -> None:

@@ -193,7 +193,7 @@ class Handlers(DoomHandlers, ReplayHandlers):
         if app.active == "sms":
             box = app.sms_box
             count = app.model.info.n_sms
-            plan = sms.plan_cells(count, box.width, box.height)
+            plan = sms.plan_cells(count, box.width, box.height, app.colours.shaded)
             app.selected_sm = sms.moved(plan, count, app.selected_sm, dx, dy)
             app.paint("sms")
         elif app.active == "loss" and app.model.losses.count:

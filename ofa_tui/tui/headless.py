@@ -17,7 +17,7 @@ from ofa_tui.tui.screenshot import screen_grid
 class _StillApp(OfaApp):
     """Shows what its model was fed and never polls, so that its screen depends on nothing else."""
 
-    def _tick(self) -> None: ...
+    def start_polling(self) -> None: ...
 
 
 def screen_of(

@@ -22,7 +22,7 @@ class CellPane(Widget):
     def __init__(self, name: str, paint: Callable[[Grid], None], depth: Depth, colours: Callable[[], tuple[int, int]]):
         super().__init__(id=name)
         self._paint_grid = paint
-        self._depth = depth
+        self.depth = depth
         self._colours = colours
         self._grid: Grid | None = None
         self._strips: list[Strip] = []
@@ -48,11 +48,11 @@ class CellPane(Widget):
         old = self._grid
         make = encoded_strips if supported() else lambda g, _depth: plain_strips(g)
         if everything or old is None or old.char.shape != grid.char.shape:
-            self._grid, self._strips = grid, make(grid, self._depth)
+            self._grid, self._strips = grid, make(grid, self.depth)
             return list(range(height))
         rows = grid.changed_rows(old)
         if len(rows):
-            strips = make(grid.take_rows(rows), self._depth)
+            strips = make(grid.take_rows(rows), self.depth)
             for y, strip in zip(rows.tolist(), strips, strict=True):
                 self._strips[y] = strip
             self._grid = grid

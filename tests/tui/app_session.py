@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -22,10 +23,11 @@ SECONDS = 32
 
 
 def test_card() -> np.ndarray:
-    """u1 [200, 320]: colour bars, a grey ramp, a checker and a bar below."""
+    """u1 [200, 320]: every colour of the palette, a bar for each ramp; a grey ramp, a checker and a bar below."""
     card = np.zeros((200, 320), np.uint8)
-    card[:80] = (np.arange(320) // 40 % 8 * 32 + 24).astype(np.uint8)
-    card[80:124] = (np.arange(320) // 10).astype(np.uint8)
+    ramp = 31 - np.arange(96)[:, None] // 3
+    card[:96] = (np.arange(320) // 40 * 32 + ramp).astype(np.uint8)
+    card[96:124] = (np.arange(320) // 10).astype(np.uint8)
     y, x = np.mgrid[124:168, 0:320]
     card[124:168] = ((x // 16 + y // 16) % 2 * 28 + 2).astype(np.uint8)
     card[168:] = 5 * 32 + 20
@@ -34,6 +36,14 @@ def test_card() -> np.ndarray:
 
 
 test_card.__test__ = False  # type: ignore[attr-defined]
+
+
+class StillApp(OfaApp):
+    """Polls only when a test says so."""
+
+    CSS_PATH = Path(inspect.getfile(OfaApp)).with_name("app.tcss")
+
+    def start_polling(self) -> None: ...
 
 
 class Session:
@@ -77,19 +87,20 @@ async def session(
     options: UiOptions | None = None,
     depth: Depth = Depth.TRUECOLOR,
     moving: bool = False,
+    polling: bool = False,
 ) -> AsyncIterator[Session]:
+    """Without `polling` nothing is read or painted but for what the test does."""
     now = [0.0]
     engine = FakeEngine(sms, games=games, clock=lambda: now[0], frozen_frame=None if moving else test_card())
     engine.start()
     if backend:
         engine.info = replace(engine.info, backend=backend)
-    app = OfaApp(engine, options=options or UiOptions(depth=depth))
+    app = (OfaApp if polling else StillApp)(engine, options=options or UiOptions(depth=depth))
     async with app.run_test(size=(columns, rows)) as pilot:
-        app._tick()  # at 0, whether or not the app's own timer came first
+        app._take_snapshots()  # at 0, whether or not the app's own timer came first
         for _ in range(SECONDS * 2):
             now[0] += 0.5
-            app._tick()
-        await pilot.pause()
+            app._take_snapshots()
         app.repaint_all()
         await pilot.pause()
         yield Session(app, engine, pilot, now)

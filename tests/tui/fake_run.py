@@ -302,7 +302,7 @@ class FakeEngine:
         sms = self._sms
         number = np.arange(self.info.n_sms)
         sms["role"], sms["phase"], sms["opcode"] = self._roles, np.where(self._roles > 0, 2, 0), abi.NONE_U32
-        pulse = 0.85 + 0.15 * np.sin(seconds * (1 + number % 5) + number)
+        pulse = 0.85 + 0.15 * np.sin(seconds * (1 + number % 5) + number % 15)
         for role, ops in work.items():
             for place, (op, share) in enumerate(ops):
                 mine = self._roles == role

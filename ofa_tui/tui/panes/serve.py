@@ -88,7 +88,7 @@ def _extend(words: list[list[Span]], inside: bool, span: Span) -> None:
 def story_lines(story: Story, theme: Theme, width: int, now_s: float, writing: bool) -> list[list[Span]]:
     """Heading and wrapped text of one story; a cursor at its end while it is being written."""
     rate = story.tokens_per_s
-    heading: list[Span] = [(f"#{story.number}", theme.serve, True)]
+    heading: list[Span] = [(f"#{story.number}", theme.serve_text, True)]
     if story.prompted:
         heading.append((" prompt ", theme.serve_text, False))
     heading.append((f" {story.tokens} tok", theme.muted, False))
@@ -118,7 +118,7 @@ def _lines(story: Story, theme: Theme, width: int, now_s: float, writing: bool) 
     """story_lines, remembered for stories that are done."""
     if writing:
         return story_lines(story, theme, width, now_s, True)
-    key = (story.tokens, theme.name, width)
+    key = (story.tokens, theme, width)
     if story.wrapped is None or story.wrapped[0] != key:
         story.wrapped = (key, story_lines(story, theme, width, now_s, False))
     return list(story.wrapped[1])

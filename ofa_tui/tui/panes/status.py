@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 
 from ofa_tui.tui.actions import Action
-from ofa_tui.tui.colour import blend
 from ofa_tui.tui.draw import duration, short, sparkline
 from ofa_tui.tui.grid import Grid
 from ofa_tui.tui.layout import SizeClass
@@ -49,9 +48,9 @@ def paint_header(grid: Grid, model: RunModel, theme: Theme, kind: SizeClass, sta
     x = grid.text(0, 0, " ofa-tui ", theme.background, theme.bright, bold=True)
     right: list[tuple[str, int, bool]] = []
     if state.playing:
-        right += [("MANUAL ", theme.doom, True)]
+        right += [("MANUAL ", theme.doom_text, True)]
     if state.recording:
-        right += [("● REC", theme.doom, True), ("  ", theme.muted, False)]
+        right += [("● REC", theme.doom_text, True), ("  ", theme.muted, False)]
     unit = "fps link" if kind is not SizeClass.NARROW and kind is not SizeClass.SINGLE else "fps"
     pace = "~" if state.open_loop else ""
     rate = "–" if state.link_fps is None else f"{pace}{state.link_fps:.0f}"
@@ -209,7 +208,7 @@ def _paint_tile_line(grid: Grid, shown: Sequence[Tile], theme: Theme) -> None:
 
 
 def _paint_tile_history(grid: Grid, left: int, room: int, tile: Tile, model: RunModel, theme: Theme) -> None:
-    colour = blend(tile.colour, theme.panel, 0.2)
+    colour = theme.faded(tile.colour, 0.8)
     if tile.label != "weights":
         values = list(model.history.get(tile.key, ()))[-room:] if room else []
         falling = tile.key in ("loss", HELD_OUT_TILE)
@@ -218,7 +217,7 @@ def _paint_tile_history(grid: Grid, left: int, room: int, tile: Tile, model: Run
     else:
         share = model.snapshot.steps_done / model.info.steps if model.snapshot and model.info.steps else 0
         grid.text(left, 1, "▁" * room, theme.idle)
-        grid.text(left, 1, "▁" * round(min(1.0, share) * room), colour)
+        grid.text(left, 1, "▂" * round(min(1.0, share) * room), colour)
 
 
 PLAY_KEYS = (
@@ -255,7 +254,7 @@ def paint_footer(
                 x = grid.text(x, y, text, colour, limit=max(0, grid.width - 1 - x))
         return
     for key, label in keys:
-        if x + len(key) + len(label) + 1 > grid.width:
+        if x + len(key) + len(label) + 1 >= grid.width:
             break
         x = _footer_key(grid, x, key, label, theme)
 
