@@ -72,7 +72,7 @@ def for_depth(theme: Theme, depth: Depth) -> Theme:
 
 def _in_256(theme: Theme) -> Theme:
     """The colour cube has few dark hues: weaker shades would fall on its greys."""
-    return replace(theme, faintest=0.5)
+    return replace(theme, faintest=0.6)
 
 
 def _in_one(theme: Theme) -> Theme:

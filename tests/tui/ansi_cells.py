@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich.cells import cell_len
 
-_TOKEN = re.compile(r"\x1b\[([0-9;]*)m|(.)", re.S)
+_TOKEN = re.compile(r"\x1b\[([0-9;]*)m|([^\x1b]+|\x1b)")
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """`fg` and `bg` are None by default, an index into the terminal's palette, or an (r, g, b)."""
 
     char: str
@@ -28,9 +27,13 @@ def read_cells(text: str) -> tuple[list[Cell], bool]:
     bold = reverse = False
     cells: list[Cell] = []
     for match in _TOKEN.finditer(text):
-        if match.group(2) is not None:
-            cells.append(Cell(match.group(2), fg, bg, bold, reverse))
-            cells.extend([Cell("", fg, bg, bold, reverse)] * (cell_len(match.group(2)) - 1))
+        if (run := match.group(2)) is not None:
+            behind = [Cell("", fg, bg, bold, reverse)]
+            wide = cell_len(run) > len(run)
+            for char in run:
+                cells.append(Cell(char, fg, bg, bold, reverse))
+                if wide:
+                    cells.extend(behind * (cell_len(char) - 1))
             continue
         codes = [int(code or 0) for code in match.group(1).split(";")]
         while codes:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from ansi_cells import QUARTERS, Cell, quarters, read_cells
 
 from ofa_tui.tui.app import OfaApp, gamma_for
 from ofa_tui.tui.colour import Depth, xterm_palette
-from ofa_tui.tui.grid import Grid
+from ofa_tui.tui.grid import SPACE, Grid
 from ofa_tui.tui.layout import Box
 from ofa_tui.tui.picture import fit
 from ofa_tui.tui.theme import for_depth
@@ -64,18 +65,16 @@ def _as_painted(cell: Cell, char: str) -> Cell:
 
 
 def as_arrays(rows: list[list[Cell]]) -> Seen:
-    def each(value: type, of: object) -> np.ndarray:
-        return np.array([[of(cell) for cell in row] for row in rows], value)  # type: ignore[operator]
-
-    return Seen(
-        each(np.uint32, lambda cell: ord(cell.char) if cell.char else 0),
-        each(np.int32, lambda cell: UNSEEN if cell.char == " " else _number(cell.fg)),
-        each(np.int32, lambda cell: _number(cell.bg)),
-        each(np.bool_, lambda cell: cell.bold and cell.char != " "),
-        each(np.bool_, lambda cell: cell.reverse),
-    )
+    shape = len(rows), len(rows[0])
+    chars, inks, grounds, bold, reverse = zip(*(cell for row in rows for cell in row), strict=True)
+    char = np.array([ord(c) if c else 0 for c in chars], np.uint32).reshape(shape)
+    ink, ground = (np.array(list(map(_number, colours)), np.int32).reshape(shape) for colours in (inks, grounds))
+    blank = char == SPACE
+    ink[blank] = UNSEEN
+    return Seen(char, ink, ground, np.array(bold).reshape(shape) & ~blank, np.array(reverse).reshape(shape))
 
 
+@cache
 def _number(colour: object) -> int:
     if isinstance(colour, tuple):
         return int(colour[0]) << 16 | int(colour[1]) << 8 | int(colour[2])

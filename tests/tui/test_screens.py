@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import pytest
-from app_session import session, steady, test_card  # noqa: F401
+from app_session import session, steady  # noqa: F401
+from golden_compare import Comparison, compare
 from golden_screens import (
-    COMBINATIONS,
+    COLOURED,
     GOLDEN,
+    THEMES,
     Capture,
-    Comparison,
     Names,
     capture,
-    compare,
     describe,
     parse_screen,
     read_colours,
@@ -31,10 +31,10 @@ from golden_screens import (
 )
 from seen import to_grid
 
-from ofa_tui.tui.colour import Depth
-from ofa_tui.tui.grid import Grid
+from ofa_tui.tui.grid import BOLD, Grid
 from ofa_tui.tui.layout import PANES
 from ofa_tui.tui.screenshot import encode_png
+from ofa_tui.tui.theme import load_themes
 
 pytestmark = pytest.mark.usefixtures("steady")
 COLOURS = GOLDEN / "colours.txt"
@@ -78,24 +78,22 @@ async def captured(case: Case, change: Callable[[str, Grid], None] = lambda pane
         return capture(run)
 
 
-@pytest.fixture(scope="module")
-def renewed() -> bool:
-    return bool(os.environ.get("OFA_TUI_WRITE_GOLDEN"))
+if os.environ.get("OFA_TUI_WRITE_GOLDEN"):
 
-
-async def test_the_files_are_written_anew_where_that_is_asked_for() -> None:
-    if not os.environ.get("OFA_TUI_WRITE_GOLDEN"):
-        return
-    names = Names()
-    for path in GOLDEN.glob("*.txt"):
-        path.unlink()
-    for case in CASES:
-        case.file.write_text(write_screen(describe(await captured(case), names)), encoding="utf-8")
-    COLOURS.write_text(names.table(), encoding="utf-8")
+    async def test_write_the_files_anew() -> None:
+        names = Names()
+        for path in GOLDEN.glob("*.txt"):
+            path.unlink()
+        for case in CASES:
+            screen = describe(await captured(case), names)
+            case.file.write_text(write_screen(screen), encoding="utf-8")
+            assert parse_screen(case.file.read_text(encoding="utf-8")) == screen
+        COLOURS.write_text(names.table(), encoding="utf-8")
 
 
 def against_golden(case: Case, now: Capture) -> Comparison:
     colours = read_colours(COLOURS.read_text(encoding="utf-8"))
+    assert all({theme for theme, _ in known} == set(THEMES) for known in colours.values()), "themes came or went"
     return compare(parse_screen(case.file.read_text(encoding="utf-8")), colours, now)
 
 
@@ -110,3 +108,37 @@ async def test_a_screen_is_as_it_was(case: Case, tmp_path: Path) -> None:
 
 def test_there_is_a_file_for_every_case_and_no_other() -> None:
     assert {path.name for path in GOLDEN.iterdir()} == {case.file.name for case in CASES} | {COLOURS.name}
+
+
+SMALL = Case(80, 24, 132)
+
+
+async def test_a_cell_that_changes_is_found() -> None:
+    """A character, an ink, a ground, a weight, and a pixel of the game, each in one cell of one pane."""
+
+    def change(pane: str, grid: Grid) -> None:
+        if pane == "loss":
+            grid.char[2, 20] = ord("⣿")
+        elif pane == "serve":
+            grid.fg[3, 1] ^= 0x0000FF
+        elif pane == "sms":
+            grid.bg[0, 5] ^= 0x00FF00
+        elif pane == "tiles":
+            grid.attr[0, 14] ^= BOLD
+        elif pane == "doom":
+            grid.char[9, 30], grid.fg[9, 30], grid.bg[9, 30] = ord("▀"), 0x00FF00, 0xFF00FF
+
+    report = "\n".join(against_golden(SMALL, await captured(SMALL, change)).report)
+    for pane, place in (("loss", "row 3, column 21"), ("serve", "row 4, column 2"), ("sms", "row 1, column 6"),
+                        ("tiles", "row 1, column 15"), ("doom", "row 10, column 31")):  # fmt: skip
+        assert f"{pane}: 1 cells" in report and f"  {place}: " in report
+    assert all(f"doom: 1 rows of the picture at {depth.value}" in report for depth in COLOURED)
+
+
+async def test_a_colour_that_changes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    themes = load_themes()
+    themes["ember"] = replace(themes["ember"], muted=themes["ember"].muted + 0x000500)
+    monkeypatch.setattr("ofa_tui.tui.app.load_themes", lambda: themes)
+    report = against_golden(SMALL, await captured(SMALL)).report
+    assert any(line.startswith("colour muted in ember: a08f7a, was a08a7a at truecolor") for line in report), report
+    assert not any(theme in line for line in report for theme in THEMES if theme != "ember")
