@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import numpy as np
 import pytest
 from fake_run import FakeEngine
 from textual.pilot import Pilot
 
+from ofa_tui.engine.protocol import Engine
 from ofa_tui.tui.app import OfaApp
 from ofa_tui.tui.colour import Depth
 from ofa_tui.tui.flow import FrameFlow
@@ -46,25 +48,28 @@ class StillApp(OfaApp):
     def start_polling(self) -> None: ...
 
 
-class Session:
-    """An app whose engine has run SECONDS of its own time and then stands still."""
+E = TypeVar("E", bound=Engine)
 
-    def __init__(self, app: OfaApp, engine: FakeEngine, pilot: Pilot[int], now: list[float]) -> None:
-        self.app, self.engine, self.pilot, self._now = app, engine, pilot, now
+
+class Session(Generic[E]):
+    """An app over an engine whose clock stands still but for what `wait(seconds)` moves it by."""
+
+    def __init__(self, app: OfaApp, engine: E, pilot: Pilot[int], wait: Callable[[float], object]) -> None:
+        self.app, self.engine, self.pilot, self._wait = app, engine, pilot, wait
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
         await self.pilot.pause()
 
     async def advance(self, seconds: float) -> None:
-        self._now[0] += seconds
+        self._wait(seconds)
         self.app._tick()
         await self.pilot.pause()
         self.app.repaint_all()
 
     def tick(self, seconds: float) -> bool:
         """One poll later; whether anything was painted for it."""
-        self._now[0] += seconds
+        self._wait(seconds)
         before = dict(self.app._painted)
         self.app._tick()
         return self.app._painted != before
@@ -88,9 +93,13 @@ async def session(
     depth: Depth = Depth.TRUECOLOR,
     moving: bool = False,
     polling: bool = False,
-) -> AsyncIterator[Session]:
-    """Without `polling` nothing is read or painted but for what the test does."""
+) -> AsyncIterator[Session[FakeEngine]]:
+    """A run of SECONDS. Without `polling` nothing is read or painted but for what the test does."""
     now = [0.0]
+
+    def wait(seconds: float) -> None:
+        now[0] += seconds
+
     engine = FakeEngine(sms, games=games, clock=lambda: now[0], frozen_frame=None if moving else test_card())
     engine.start()
     if backend:
@@ -99,11 +108,11 @@ async def session(
     async with app.run_test(size=(columns, rows)) as pilot:
         app._take_snapshots()  # at 0, whether or not the app's own timer came first
         for _ in range(SECONDS * 2):
-            now[0] += 0.5
+            wait(0.5)
             app._take_snapshots()
         app.repaint_all()
         await pilot.pause()
-        yield Session(app, engine, pilot, now)
+        yield Session(app, engine, pilot, wait)
 
 
 @pytest.fixture
