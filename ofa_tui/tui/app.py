@@ -89,6 +89,7 @@ class OfaApp(App[int], inherit_bindings=False):
         self.actions = apply_keymap(self.options.keymap)
         self.behaviours = BEHAVIOURS
         super().__init__()
+        self.apply_theme()
         self.do = handlers.Handlers(self)
         self.flow = FrameFlow()
         self.holds = manual.KeyHolds()
@@ -189,7 +190,6 @@ class OfaApp(App[int], inherit_bindings=False):
 
     def on_mount(self) -> None:
         self.loop = asyncio.get_running_loop()
-        self.apply_theme()
         self.start_polling()
         self._request_report()
         if self.options.record_from_start and self.options.recorder:
