@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rich.console import Group
+from rich.table import Table
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
@@ -53,20 +55,21 @@ class HelpScreen(Dialog):
             self.dismiss(True)
 
 
-def _help_text(actions: list[Action], theme: Theme, notes: list[str]) -> Text:
-    text = Text()
+def _help_text(actions: list[Action], theme: Theme, notes: list[str]) -> Group:
+    """Two columns, so that a long explanation goes on below itself; notes below."""
+    table = Table.grid()
+    table.add_column(no_wrap=True)
+    table.add_column()
     by_group = {group: _help_lines([a for a in actions if a.group == group and a.keys]) for group in GROUPS}
     widest = max((len(keys) for lines in by_group.values() for keys, _ in lines), default=0)
     for group, lines in by_group.items():
         if not lines:
             continue
-        text.append(f"{group}\n", style=f"bold {to_hex(theme.bright)}")
+        table.add_row(Text(group, f"bold {to_hex(theme.bright)}"))
         for keys, explanation in lines:
-            text.append(f"  {keys:<{widest}}  ", style=f"bold {to_hex(theme.key)}")
-            text.append(f"{explanation}\n", style=to_hex(theme.text))
-    for note in notes:
-        text.append(f"\n{note}", style=to_hex(theme.muted))
-    return text
+            shown = Text(f"  {keys:<{widest}}  ", f"bold {to_hex(theme.key)}")
+            table.add_row(shown, Text(explanation, to_hex(theme.text)))
+    return Group(table, "", Text("\n".join(notes), to_hex(theme.muted)))
 
 
 def _help_lines(actions: list[Action]) -> list[tuple[str, str]]:

@@ -17,6 +17,9 @@ from ofa_tui.tui.theme import Theme
 
 _LETTERS = "·TSD"
 DETAIL_ROWS = 7
+MOST_DETAIL_ROWS = 14
+READABLE = 3.5
+"""Contrast (WCAG 2.2) from which figures on a cell are dark; bright ones then have as much or more."""
 
 
 @dataclass(frozen=True)
@@ -103,11 +106,11 @@ def shade(theme: Theme, roles: np.ndarray, busy: np.ndarray) -> np.ndarray:
 
 
 def ink_on(back: np.ndarray, theme: Theme) -> np.ndarray:
-    """u4 [n]: of the theme's ground and its brightest text the one that stands out more from each background."""
-    over = light(back) + 0.05
-    dark, bright = sorted((theme.background, theme.bright), key=lambda c: float(light(np.array(c))))
-    darker, brighter = (light(np.array(c)) + 0.05 for c in (dark, bright))
-    return np.where(over / darker > brighter / over, dark, bright).astype(np.uint32)
+    """u4 [n]: for each background the darker of the theme's ground and its brightest text where it can be read, else
+    the other."""
+    dark, bright = sorted((theme.background, theme.bright), key=lambda colour: float(light(np.array(colour))))
+    contrast = (light(back) + 0.05) / (light(np.array(dark)) + 0.05)
+    return np.where(contrast >= READABLE, dark, bright).astype(np.uint32)
 
 
 def _task_name(model: RunModel, sm: int) -> tuple[str, bool]:
@@ -163,8 +166,9 @@ def paint_sms(
     plan = plan_cells(count, box.width, box.height, theme.shaded)
     _paint_cells(grid, box, plan, model, theme, selected)
     if box.height < inner.height and selected is not None:
-        top = box.y + box.height
-        _paint_detail(grid, inner._replace(y=top, height=inner.height - box.height), model, theme, selected)
+        top = box.y + min(box.height, plan.rows + 1)
+        height = min(inner.y + inner.height - top, MOST_DETAIL_ROWS)
+        _paint_detail(grid, inner._replace(y=top, height=height), model, theme, selected)
     return box
 
 

@@ -63,35 +63,34 @@ def paint_header(grid: Grid, model: RunModel, theme: Theme, kind: SizeClass, sta
     else:
         start = grid.width
     x = grid.text(x + 1, 0, f" {model.info.preset}", theme.bright, bold=True, limit=max(0, start - x - 1))
+    between, dot = "", "  ·  " if kind in (SizeClass.WIDE, SizeClass.MEDIUM) else " · "
     for text, colour in _header_parts(model, theme, kind):
-        if x + len(text) + 2 > start:
+        if x + len(between) + len(text) + 2 > start:
             break
+        x = grid.text(x, 0, between, theme.muted)
         x = grid.text(x, 0, text, colour)
+        between = dot
 
 
 def _header_parts(model: RunModel, theme: Theme, kind: SizeClass) -> list[tuple[str, int]]:
     info, snapshot = model.info, model.snapshot
     done = snapshot.steps_done if snapshot else 0
     share = f" {100 * done // info.steps}%" if info.steps else ""
-    dot = ("  ·  ", theme.muted) if kind is SizeClass.WIDE or kind is SizeClass.MEDIUM else (" · ", theme.muted)
-    total = f"/{info.steps:,}" if kind is SizeClass.WIDE or kind is SizeClass.MEDIUM else ""
-    parts = [(f"  step {done:,}{total}{share}", theme.muted)]
-    parts += [dot, (duration(snapshot.seconds if snapshot else 0), theme.muted)]
+    roomy = kind in (SizeClass.WIDE, SizeClass.MEDIUM)
+    total = f"/{info.steps:,}" if roomy else ""
+    elapsed = duration(snapshot.seconds if snapshot else 0)
+    parts = [(f"  step {done:,}{total}{share}", theme.muted), (elapsed, theme.muted)]
     if model.state != "running":
-        colour = theme.error if model.state == "aborted" else theme.warning
-        parts += [dot, (model.state, colour)]
+        parts.append((model.state, theme.error if model.state == "aborted" else theme.warning))
     elif model.games_held:
-        parts += [dot, ("games held", theme.warning)]
-    if kind is SizeClass.WIDE:
-        parts += [dot, ("1 launch, resident", theme.muted)]
-    elif kind is SizeClass.MEDIUM:
-        parts += [dot, ("1 launch", theme.muted)]
-    if kind in (SizeClass.WIDE, SizeClass.MEDIUM):
+        parts.append(("games held", theme.warning))
+    if roomy:
+        parts.append(("1 launch, resident" if kind is SizeClass.WIDE else "1 launch", theme.muted))
         # A replay does not know whether its SMs were virtual.
         sms = {"cuda": f" {info.n_sms} SM", "replay": f" · {info.n_sms} SMs"}.get(
             info.backend, f" · {info.n_sms} virtual SMs"
         )
-        parts += [dot, (short_device(info.device) + (sms if kind is SizeClass.WIDE else ""), theme.muted)]
+        parts.append((short_device(info.device) + (sms if kind is SizeClass.WIDE else ""), theme.muted))
     return parts
 
 
