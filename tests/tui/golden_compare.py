@@ -13,8 +13,8 @@ from seen import UNSEEN, Seen
 from ofa_tui.tui.colour import Depth
 from ofa_tui.tui.layout import Box
 
-MOST_LINES = 12
-"""Of each kind that a report has."""
+MOST_COLOURS, MOST_CELLS = 12, 4
+"""How many changes a report has, and how many cells of a pane."""
 Colours = Mapping[str, Mapping[Combination, int]]
 PARTS = tuple(f.name for f in fields(Seen))
 
@@ -60,7 +60,7 @@ def compare(screen: Screen, colours: Colours, captured: Capture) -> Comparison:
         if combination[1] is not Depth.NONE:
             _show_picture_of(captured.seen[combination], seen, captured.picture)
     differs = {c: _differing(golden[c], captured.seen[c]) for c in COMBINATIONS}
-    report = _cells(screen, golden, captured, differs) + _colour_changes(screen, golden, captured, differs)
+    report = _colour_changes(screen, golden, captured, differs) + _cells(screen, golden, captured, differs)
     for theme, depth in COMBINATIONS:
         if depth is not Depth.NONE and captured.digests[theme, depth] != screen.digests[depth]:
             pairs = zip(captured.digests[theme, depth], screen.digests[depth], strict=True)
@@ -90,7 +90,7 @@ def _cells(
             continue
         cells = np.argwhere(np.any(list(masks.values()), axis=0)).tolist()
         report.append(f"{pane}: {len(cells)} cells, in {len(masks)} of {len(COMBINATIONS)} themes and depths")
-        for y, x in cells[:MOST_LINES]:
+        for y, x in cells[:MOST_CELLS]:
             c = next(c for c, mask in masks.items() if mask[y, x])
             was, now = (_look(seen[c], box.y + y, box.x + x, c[1]) for seen in (golden, captured.seen))
             report.append(f"  row {y + 1}, column {x + 1}: {now}, was {was} ({c[0]} at {c[1].value})")
@@ -118,4 +118,4 @@ def _colour_changes(
                 old, new = (getattr(seen[c], part)[within][where] for seen in (golden, captured.seen))
                 for was, now in zip(old[old != new].tolist(), new[old != new].tolist(), strict=True):
                     changes[f"{name} in {c[0]}: {written(now, c[1])}, was {written(was, c[1])} at {c[1].value}"] += 1
-    return [f"colour {change}: {count} cells" for change, count in changes.most_common(MOST_LINES)]
+    return [f"colour {change}: {count} cells" for change, count in changes.most_common(MOST_COLOURS)]

@@ -20,6 +20,7 @@ import numpy as np
 from app_session import Session
 from seen import UNSEEN, Seen, as_arrays, picture_box, picture_looks, read_screen, show
 
+from ofa_tui import locations
 from ofa_tui.tui.colour import Depth, quantise
 from ofa_tui.tui.layout import Box
 from ofa_tui.tui.theme import Theme, for_depth, load_themes
@@ -35,7 +36,9 @@ SIGNS = ascii_letters + digits + "".join(c for c in punctuation if c != "|")
 Combination = tuple[str, Depth]
 """Theme and depth."""
 
-THEMES = tuple(sorted(path.stem for path in Path(__file__).parents[2].joinpath("themes").glob("*.toml")))
+_SHIPPED = {path.stem for path in locations.themes().glob("*.toml")}
+THEMES = ("dark", *sorted(_SHIPPED - {"dark"}))
+"""The default one first."""
 COMBINATIONS: tuple[Combination, ...] = tuple(product(THEMES, (*COLOURED, Depth.NONE)))
 
 

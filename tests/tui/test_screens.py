@@ -103,7 +103,8 @@ async def test_a_screen_is_as_it_was(case: Case, tmp_path: Path) -> None:
     if found.report:
         for name, seen in (("golden", found.golden), ("now", found.now)):
             (tmp_path / f"{name}.png").write_bytes(encode_png(to_grid(seen, found.at[1])))
-    assert not found.report, "\n".join([*found.report, f"drawn in {tmp_path}: golden.png, now.png ({found.at[0]})"])
+        drawn = f"drawn in {tmp_path}: golden.png, now.png, in {found.at[0]} at {found.at[1].value}"
+        pytest.fail("\n".join([f"{case} is not as it was", *found.report, drawn]), pytrace=False)
 
 
 def test_there_is_a_file_for_every_case_and_no_other() -> None:
