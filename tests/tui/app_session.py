@@ -93,8 +93,12 @@ async def session(
     depth: Depth = Depth.TRUECOLOR,
     moving: bool = False,
     polling: bool = False,
+    every_s: float = 4.0,
 ) -> AsyncIterator[Session[FakeEngine]]:
-    """A run of SECONDS. Without `polling` nothing is read or painted but for what the test does."""
+    """A run of SECONDS, looked at `every_s`; the panes' curves have a value for each half a second that was looked at.
+
+    Without `polling` nothing is read or painted but for what the test does.
+    """
     now = [0.0]
 
     def wait(seconds: float) -> None:
@@ -107,8 +111,8 @@ async def session(
     app = (OfaApp if polling else StillApp)(engine, options=options or UiOptions(depth=depth))
     async with app.run_test(size=(columns, rows)) as pilot:
         app._take_snapshots()  # at 0, whether or not the app's own timer came first
-        for _ in range(SECONDS * 2):
-            wait(0.5)
+        for _ in range(int(SECONDS / every_s)):
+            wait(every_s)
             app._take_snapshots()
         app.repaint_all()
         await pilot.pause()

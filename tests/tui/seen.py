@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from ansi_cells import QUARTERS, Cell, quarters, read_cells
@@ -52,10 +52,14 @@ def read_screen(app: OfaApp) -> list[list[Cell]]:
         painted[box.y : box.y + box.height, box.x : box.x + box.width] = grid.char
     rows = []
     for strips, chars in zip(app.screen._compositor.render_full_update().strips, painted.tolist(), strict=True):
-        cells, reset = read_cells("".join(strip.render(app.console) for strip in strips))
+        cells, reset = _read("".join(strip.render(app.console) for strip in strips))
         assert reset and len(cells) == app.size.width
         rows.append([_as_painted(cell, chr(char)) for cell, char in zip(cells, chars, strict=True)])
     return rows
+
+
+_read = lru_cache(maxsize=512)(read_cells)
+"""Without colours the rows of all themes are the same."""
 
 
 def _as_painted(cell: Cell, char: str) -> Cell:

@@ -64,7 +64,7 @@ CASES = (
 
 async def captured(case: Case, change: Callable[[str, Grid], None] = lambda pane, grid: None) -> Capture:
     """The case in every theme and depth; `change` is done to each pane that was painted."""
-    async with session(case.columns, case.rows, sms=case.sms) as run:
+    async with session(case.columns, case.rows, sms=case.sms, every_s=0.5) as run:
         for name, pane in run.app.panes.items():
 
             def painted(grid: Grid, name: str = name, paint: Callable[[Grid], None] = pane._paint_grid) -> None:
