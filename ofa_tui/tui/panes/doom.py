@@ -29,6 +29,7 @@ class PictureStyle:
     depth: Depth
     gamma_step: int
     quadrants: bool | None
+    tolerance: float = 0.0
 
 
 def map_label(episode: int, number: int, wad: str) -> str:
@@ -106,6 +107,7 @@ def draw_frame_picture(doom: DoomFrame, columns: int, rows: int, source: int, st
         quadrants=style.quadrants,
         source=source,
         thin=doom.status["automap"] != 0,
+        tolerance=style.tolerance,
     )
 
 
