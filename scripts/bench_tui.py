@@ -53,7 +53,7 @@ SIZES = ("80x24", "120x40", "200x60")
 DEPTHS = ("256", "truecolor")
 HOSTS = ("plain", "tmux")
 FRAMES, WARM_TICS = 350, 35
-SETTLE_S, KEY_EVERY_S = 3.5, 0.73
+SETTLE_S, KEY_EVERY_S = 6.0, 0.73
 LOSSES, LOSS_ROUNDS = 4000, 40
 GOAL_FRAMES, GOAL_CPU, GOAL_KB = 34.0, 30.0, 2200.0
 """Frames a second, percent of a core and kB/s of a picture of 120x45 half blocks in 256 colours."""

@@ -31,6 +31,9 @@ WARM_UP, PROBE_EVERY = 8, 35
 """Frames in front of which the bare round trip is measured: so many of the first, then one in so many."""
 PACED_SHARE = 0.85
 """Of a link whose rate somebody else knows, the share that frames use: nothing then waits for long."""
+HOLD_S = 0.3
+LATE_S = 0.03
+"""A frame that came so much later than it could have lets the next one come sooner."""
 SMALLEST_SAMPLE = 1000
 """Bytes; fewer say nothing of the link's rate."""
 
@@ -60,6 +63,7 @@ class FrameFlow:
         self._free_at = 0.0
         self._size = 0.0
         self._tolerance = 0.0
+        self._holds = False
         self.open_loop = False
         self.known_rate: float | None = None
         """Bytes a second."""
@@ -81,6 +85,14 @@ class FrameFlow:
         """How far a colour may be off, in steps of a channel of 255; 0 on a link that takes exact pictures."""
         return self._tolerance
 
+    def learn_rate(self, rate: float | None, behind: bool) -> None:
+        """Bytes a second that the link takes, from somebody who knows better than the reports; None: nobody does.
+
+        `behind`: more than that was sent. tmux shows nothing until nothing was sent for a moment.
+        """
+        self.known_rate = rate
+        self._holds |= behind
+
     def wants_probe(self) -> bool:
         """Whether to ask for a report of no frame before the next one."""
         return self._frames < WARM_UP or not self._frames % PROBE_EVERY
@@ -91,6 +103,8 @@ class FrameFlow:
             self.open_loop = True
             self._lost += len(self._in_flight)
             self._in_flight.clear()
+        if self._holds:
+            self._free_at, self._holds = now + HOLD_S, False
         if self.known_rate is not None and now < self._free_at:
             return False
         if self.open_loop:
@@ -112,7 +126,7 @@ class FrameFlow:
             self._size = size
             self._adapt(size)
         if self.known_rate is not None:
-            self._free_at = max(self._free_at, now) + size / (self.known_rate * PACED_SHARE)
+            self._free_at = max(self._free_at, now - LATE_S) + size / (self.known_rate * PACED_SHARE)
         if self.open_loop:
             self._lost += 1
         else:

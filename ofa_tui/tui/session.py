@@ -13,6 +13,7 @@ from ofa_tui.tui.model import RunModel
 from ofa_tui.tui.options import UiOptions, short_path
 from ofa_tui.tui.preferences import read_preferences
 from ofa_tui.tui.terminal import SignalGuard, check_terminal, input_closed
+from ofa_tui.tui.tmux import TmuxWatch
 
 
 def closing_line(model: RunModel, saved: Sequence[Path]) -> str:
@@ -44,7 +45,7 @@ def run_session(engine: Engine, options: UiOptions | None = None) -> int:
     try:
         # Before the guard: the terminal is still untouched, so a signal may end a long compilation at once.
         engine.start()
-        with SignalGuard(ask, partial(engine.stop, 3.0)) as guard:
+        with SignalGuard(ask, partial(engine.stop, 3.0)) as guard, TmuxWatch(app.flow.learn_rate):
             app.heartbeat = lambda: guard.leave(129) if input_closed() else None
             code = app.run()
         summary = closing_line(app.model, app.saved)

@@ -98,6 +98,15 @@ def test_a_known_rate_counts_where_somebody_between_answers_at_once() -> None:
     assert fps > 15 and max(echoes) < 0.06 + 0.06 and flow.tolerance > 0
 
 
+def test_nothing_is_sent_for_a_moment_when_somebody_was_behind() -> None:
+    flow = FrameFlow()
+    assert flow.ready(1.0)
+    flow.learn_rate(500e3, True)
+    assert not flow.ready(1.0) and not flow.ready(1.2) and flow.ready(1.4)
+    flow.learn_rate(500e3, False)
+    assert flow.ready(1.5)
+
+
 def test_a_picture_that_stands_still_becomes_exact() -> None:
     _, _, flow = play(Link(500e3, 0.030), 55_000)
     assert flow.tolerance
