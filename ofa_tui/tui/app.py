@@ -44,9 +44,10 @@ from ofa_tui.tui.model import RunModel
 from ofa_tui.tui.options import Recorder, UiOptions
 from ofa_tui.tui.pane import CellPane
 from ofa_tui.tui.panes import doom, loss, player, replay, serve, sms, status, wall
+from ofa_tui.tui.picture import Blocks
 from ofa_tui.tui.plot import PlotView
 from ofa_tui.tui.replay_handlers import replay_news
-from ofa_tui.tui.strips import CellsUpdate, supported
+from ofa_tui.tui.strips import CellsUpdate, console_for, supported
 from ofa_tui.tui.theme import Theme, for_depth, load_themes
 
 POLL_S = 1 / 35
@@ -84,6 +85,7 @@ class OfaApp(App[int], inherit_bindings=False):
         self.actions = apply_keymap(self.options.keymap)
         self.behaviours = BEHAVIOURS
         super().__init__()
+        self.console = console_for(self.depth)
         self.do = handlers.Handlers(self)
         self.flow = FrameFlow()
         self.holds = manual.KeyHolds()
@@ -94,6 +96,7 @@ class OfaApp(App[int], inherit_bindings=False):
         suits_depth = 1 if self.depth is Depth.TRUECOLOR else 2
         self.gamma_step = suits_depth if self.options.gamma_step is None else self.options.gamma_step
         self.quadrants = self.options.quadrants
+        self.blocks = Blocks.QUARTERS
         self.selected_sm: int | None = None
         self.playing = False
         self.behaviours_before: dict[int, int] = {}
@@ -127,7 +130,13 @@ class OfaApp(App[int], inherit_bindings=False):
 
     def _fatal_error(self) -> None:
         """Textual would print a traceback here; the session raises the error once the terminal is restored."""
+        self.on_exit_app()
         self._close_messages_no_wait()
+
+    def on_exit_app(self) -> None:
+        """Leaves an empty screen: one without a second, as of the Linux console or of screen, keeps what it shows."""
+        if self._driver is not None and not self.is_headless:
+            self._driver.write("\x1b[m\x1b[2J\x1b[H")
 
     # --- set-up ---------------------------------------------------------------------------------------------
 
@@ -430,7 +439,7 @@ class OfaApp(App[int], inherit_bindings=False):
         status.paint_footer(grid, self.colours, shown, self._footer_message(), playing=self.playing)
 
     def _paint_doom(self, grid: Grid) -> None:
-        style = doom.PictureStyle(self.depth, self.gamma_step, self.quadrants, self.flow.tolerance)
+        style = doom.PictureStyle(self.depth, self.gamma_step, self.quadrants, self.flow.tolerance, self.blocks)
         place, active = self._frame("doom"), self._is_active("doom")
         name = "manual" if self.playing else self.behaviour()
         inner = doom.paint_doom(grid, place, self.model, self.colours, active, style, name)

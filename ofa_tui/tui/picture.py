@@ -5,6 +5,8 @@ Original pixels are 1.2 times as high as wide, so 320x200 fills a 4:3 rectangle;
 
 from __future__ import annotations
 
+from contextlib import suppress
+from enum import Enum
 from functools import lru_cache
 
 import numpy as np
@@ -21,6 +23,15 @@ FULL_COLUMNS = 100
 HALF_BLOCK_COLUMNS = 120
 """From this width on half blocks are fine enough; below, quarter blocks double the columns."""
 
+
+class Blocks(Enum):
+    """The block characters that a terminal has."""
+
+    NONE = ""
+    HALVES = "▀"
+    QUARTERS = "▀▘"
+
+
 GAMMAS = (1.0, 0.8, 0.65, 0.52)
 """Exponents the gamma key steps through; frames are drawn for a bright tube in a dark room."""
 
@@ -30,6 +41,15 @@ ALONG_ROWS = 0.6
 _LUMINANCE = np.array([77, 150, 29], np.int32)
 _WEIGHTS = np.array([3, 6, 1], np.int32)
 _RAMP = np.array([ord(c) for c in " .:-=+*#%@"], np.uint32)
+
+
+def blocks_of(codec: str) -> Blocks:
+    """Those of a character set."""
+    for blocks in (Blocks.QUARTERS, Blocks.HALVES):
+        with suppress(UnicodeEncodeError):
+            blocks.value.encode(codec)
+            return blocks
+    return Blocks.NONE
 
 
 def fit(columns: int, rows: int) -> tuple[int, int, int]:
@@ -122,12 +142,14 @@ def draw(
     source: int = HEIGHT,
     thin: bool = False,
     tolerance: float = 0.0,
+    blocks: Blocks = Blocks.QUARTERS,
 ) -> Grid:
     """The frame as a grid of exactly columns x rows cells (choose them with `fit`).
 
     pixels u1 [200, 320], palette u1 [256, 3]; the first `source` rows are shown. `quadrants` defaults to what suits
     the width. `thin` keeps thin lines bright, as a map needs it. With a `tolerance`, in steps of a channel of 255,
     colours along a row stay what they are while they are not much farther off: fewer to send.
+    Without `blocks` a cell has one colour.
     """
     if quadrants is None:
         quadrants = columns < HALF_BLOCK_COLUMNS
@@ -140,13 +162,14 @@ def draw(
         grid.fg[:] = 0xFFFFFF
         return grid
     step = 4 if depth is Depth.TRUECOLOR else 1
-    if not quadrants:
-        rgb = scale(pixels, palette, columns, rows * 2, source, gamma, thin)
+    if not quadrants or blocks is not Blocks.QUARTERS:
+        lines = 1 if blocks is Blocks.NONE else 2
+        rgb = scale(pixels, palette, columns, rows * lines, source, gamma, thin)
         if depth is Depth.FOUR_BIT:
             rgb = _dither(rgb)
         elif tolerance:
             rgb = hold(rgb, tolerance * ALONG_ROWS)
-        colours = _pack(rgb, step)
+        colours = np.repeat(_pack(rgb, step), 2 // lines, axis=0)
         grid.fg[:], grid.bg[:] = colours[0::2], colours[1::2]
         grid.char[:] = np.where(grid.fg == grid.bg, 0x20, ord("▀"))
         return grid

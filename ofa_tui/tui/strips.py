@@ -10,8 +10,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from io import StringIO
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from rich.color import Color
@@ -115,6 +116,27 @@ class CellsUpdate(CompositorUpdate):
 def encoded_strips(grid: Grid, depth: Depth) -> list[Strip]:
     """Every row of `grid`, encoded for a terminal of that depth."""
     return [EncodedStrip(grid, y, text) for y, text in enumerate(encode_rows(grid, depth))]
+
+
+COLOUR_SYSTEMS: dict[Depth, Literal["truecolor", "256", "standard"]] = {
+    Depth.TRUECOLOR: "truecolor",
+    Depth.EIGHT_BIT: "256",
+    Depth.FOUR_BIT: "standard",
+    Depth.NONE: "standard",  # without any, Rich sends no bold and no reverse video either
+}
+
+
+def console_for(depth: Depth) -> Console:
+    """A console like Textual's own, which guesses the depth from TERM alone."""
+    return Console(
+        color_system=COLOUR_SYSTEMS[depth],
+        file=StringIO(),
+        force_terminal=True,
+        highlight=False,
+        emoji=False,
+        legacy_windows=False,
+        safe_box=False,
+    )
 
 
 @lru_cache(maxsize=1)

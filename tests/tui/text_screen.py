@@ -30,8 +30,12 @@ class TextScreen:
     lines: int
     unknown: Counter[str] = field(default_factory=Counter)
     sgr: Counter[str] = field(default_factory=Counter)
+    second_screen: bool = True
+    """Whether it has the alternate screen of xterm (1049)."""
     modes: set[str] = field(default_factory=set)
     """Private modes that are on."""
+    seen: set[str] = field(default_factory=set)
+    """Characters that were written."""
     alternate: bool = False
 
     def __post_init__(self) -> None:
@@ -84,6 +88,7 @@ class TextScreen:
 
     def _write(self, text: str) -> None:
         self._last = text[-1]
+        self.seen.update(text)
         if self._x + len(text) <= self.columns and (text.isascii() or cell_len(text) == len(text)):
             self._rows[self._y][self._x : self._x + len(text)] = text
             self._x += len(text)
@@ -207,7 +212,7 @@ class TextScreen:
                 (self.modes.add if final == "h" else self.modes.discard)(mode)
                 if mode == "7":
                     self._wraps = final == "h"
-                if mode == "1049":
+                if mode == "1049" and self.second_screen:
                     self.alternate = final == "h"
                     self._rows = self._blank() if self.alternate else self._main
         elif sequence in ("\x1b[!p",) or final in (" q", "$p", "u", "q", "c", "m", "p", "n"):
