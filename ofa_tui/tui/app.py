@@ -202,6 +202,7 @@ class OfaApp(App[int], inherit_bindings=False):
         self.loop = asyncio.get_running_loop()
         self.apply_theme()
         self.set_interval(POLL_S, self._tick)
+        self.app_resume_signal.subscribe(self, lambda _: self.repaint_all(everything=True))
         self._request_report()
         if self.options.record_from_start and self.options.recorder:
             self.do.perform("record")
