@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import psutil
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "tui"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -125,6 +126,8 @@ class Reading:
     frames_per_s: float
     cpu_percent: float
     engine_percent: float
+    others_percent: float
+    """Of all cores, used by other processes meanwhile (tmux is one of them)."""
     kb_per_s: float
     echoes_ms: list[float]
     start_s: float
@@ -150,10 +153,16 @@ def measure(folder: Path, size: str, depth: str, link: Link, host: str, seconds:
     np.zeros(2).tofile(folder / "facts")
     facts = np.memmap(folder / "facts", np.float64, "r", shape=(2,))
     engine: list[float] = []
+    others: list[float] = []
 
     def processor() -> float:
+        """Of the UI alone, in seconds; notes what the engine and the others have used."""
+        every = psutil.cpu_times()
+        busy = sum(every) - every.idle - getattr(every, "iowait", 0.0) - getattr(every, "guest", 0.0)
+        whole = cpu_seconds(int(facts[0]))
         engine.append(float(facts[1]))
-        return cpu_seconds(int(facts[0])) - engine[-1]
+        others.append(busy - whole - time.process_time())
+        return whole - engine[-1]
 
     environment = {k: v for k, v in os.environ.items() if k not in ("TMUX", "NO_COLOR", "COLORTERM")}
     environment |= {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "OFA_TUI_CONFIG": str(folder),
@@ -165,9 +174,16 @@ def measure(folder: Path, size: str, depth: str, link: Link, host: str, seconds:
     wait_exit(pid, terminal)
     numbers, echoes, start = read_screen(report, columns, lines)
     shown = sum(when >= SETTLE_S for when in numbers)
+    percent = 100 / report.seconds
     return Reading(
-        shown / report.seconds, 100 * report.cpu_seconds / report.seconds,
-        100 * (engine[-1] - engine[0]) / report.seconds, report.bytes / report.seconds / 1e3, echoes, start)
+        frames_per_s=shown / report.seconds,
+        cpu_percent=percent * report.cpu_seconds,
+        engine_percent=percent * (engine[-1] - engine[0]),
+        others_percent=percent * (others[-1] - others[0]) / (os.cpu_count() or 1),
+        kb_per_s=report.bytes / report.seconds / 1e3,
+        echoes_ms=echoes,
+        start_s=start,
+    )
 
 
 def read_screen(report: LinkReport, columns: int, lines: int) -> tuple[list[float], list[float], float]:
@@ -207,7 +223,8 @@ def line_of(size: str, depth: str, link: Link, host: str, reading: Reading) -> s
     middle = statistics.median(reading.echoes_ms) if reading.echoes_ms else float("nan")
     late = float(np.percentile(reading.echoes_ms, 95)) if reading.echoes_ms else float("nan")
     cells = [f"{size:7}", f"{depth:9}", f"{link.name:15}", f"{host:5}", f"{reading.frames_per_s:5.1f}",
-             f"{reading.cpu_percent:4.0f}", f"{reading.engine_percent:4.1f}", f"{reading.kb_per_s:6.0f}",
+             f"{reading.cpu_percent:4.0f}", f"{reading.engine_percent:4.1f}", f"{reading.others_percent:3.0f}",
+             f"{reading.kb_per_s:6.0f}",
              f"{reading.kb_per_frame:6.1f}", f"{middle:5.0f}", f"{late:5.0f}", f"{reading.start_s:5.2f}"]
     goals = []
     if (size, depth, link, host) == ("200x60", "256", LOCAL, "plain"):
@@ -292,7 +309,7 @@ def main() -> int:
             for line in conditions(draw_frames(folder / "frames.npz")):
                 print(line)
             if {"local", "links"} & set(parts):
-                print("size | depth | link | host | frames/s | % of a core | engine % | kB/s | kB/frame | "
+                print("size | depth | link | host | frames/s | % of a core | engine % | others % | kB/s | kB/frame | "
                       "echo median | p95, ms | start, s | goals")
             if "local" in parts:
                 print_links(folder, arguments, (LOCAL,))
