@@ -15,8 +15,10 @@ from collections.abc import Callable, Mapping
 
 LOOK_EVERY_S = 1.0
 LOOK_TIMEOUT_S = 5.0
-SHRINK, GROW = 0.7, 1.15
-PATIENCE_S = (20.0, 600.0)
+RECENT_S = 5.0
+"""A terminal that was behind, and was not so shortly before, may have been busy with something else for once."""
+SHRINK, GROW = 0.7, 1.25
+PATIENCE_S = (15.0, 600.0)
 """Before more is tried than was known to be enough; doubled, up to the second, each time that was too much."""
 
 Counts = Mapping[str, tuple[int, int]]
@@ -30,6 +32,7 @@ class LinkEstimate:
         self.rate: float | None = None
         self._before: Counts = {}
         self._looked_at = self._steady_since = 0.0
+        self._behind_at = -RECENT_S - 1.0
         self._patience_s, self._grown = PATIENCE_S[0], False
 
     def counted(self, now: float, counts: Counts) -> bool:
@@ -41,6 +44,11 @@ class LinkEstimate:
             if name in before and discarded > before[name][1]
         ]
         self._before, self._looked_at = counts, now
+        again = now - self._behind_at <= RECENT_S
+        if rates:
+            self._behind_at = now
+            if not again:
+                return True
         if rates and self.rate is None:
             self.rate = max(1.0, *rates)
         elif rates and self.rate is not None:

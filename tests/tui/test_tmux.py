@@ -42,8 +42,16 @@ def test_a_fast_link_is_never_held_back() -> None:
 
 @pytest.mark.parametrize("capacity", [500e3, 250e3, 60e3])
 def test_the_rate_sinks_until_nothing_is_thrown_away(capacity: float) -> None:
-    known = follow(capacity, 2e6, 30, LinkEstimate())
-    assert known[15] == known[20] and 0.65 * capacity < (known[20] or 0.0) < 1.3 * capacity
+    known = follow(capacity, 2e6, 60, LinkEstimate())
+    assert all(0.6 * capacity < (rate or 0.0) < 1.5 * capacity for rate in known[20:])
+
+
+def test_a_terminal_that_was_behind_for_once_is_not_slow() -> None:
+    estimate = LinkEstimate()
+    behind = [
+        second for second in range(30) if estimate.counted(float(second), {"a": (second * 10**6, second // 8 * 10**5)})
+    ]
+    assert behind == [8, 16, 24] and estimate.rate is None
 
 
 def test_more_is_tried_seldom_and_given_up_at_once() -> None:
