@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 
 LOOK_EVERY_S = 1.0
 LOOK_TIMEOUT_S = 5.0
-RECENT_S = 5.0
+RECENT_S = 10.0
 """A terminal that was behind, and was not so shortly before, may have been busy with something else for once."""
 SHRINK, GROW = 0.7, 1.25
 PATIENCE_S = (15.0, 600.0)
@@ -46,7 +46,7 @@ class LinkEstimate:
         self._before, self._looked_at = counts, now
         again = now - self._behind_at <= RECENT_S
         if rates:
-            self._behind_at = now
+            self._behind_at = self._steady_since = now
             if not again:
                 return True
         if rates and self.rate is None:

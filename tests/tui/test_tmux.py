@@ -49,9 +49,9 @@ def test_the_rate_sinks_until_nothing_is_thrown_away(capacity: float) -> None:
 def test_a_terminal_that_was_behind_for_once_is_not_slow() -> None:
     estimate = LinkEstimate()
     behind = [
-        second for second in range(30) if estimate.counted(float(second), {"a": (second * 10**6, second // 8 * 10**5)})
+        second for second in range(40) if estimate.counted(float(second), {"a": (second * 10**6, second // 12 * 10**5)})
     ]
-    assert behind == [8, 16, 24] and estimate.rate is None
+    assert behind == [12, 24, 36] and estimate.rate is None
 
 
 def test_more_is_tried_seldom_and_given_up_at_once() -> None:
