@@ -358,11 +358,14 @@ class OfaApp(App[int], inherit_bindings=False):
     def post_display_hook(self) -> None:
         if getattr(self, "_display_due", False):
             self._display_due = False
-            self._request_report(max(1, self._unreported))
+            self._request_report(self._unreported or None)
             self._unreported = 0
 
-    def _request_report(self, size: int = 0) -> None:
-        """Asks the terminal to report when it has read all that was written so far, a frame of `size` bytes last."""
+    def _request_report(self, size: int | None = 0) -> None:
+        """Asks the terminal to report when it has read all that was written so far, a frame of `size` bytes last.
+
+        None: of as many as Textual makes of it.
+        """
         now = time.monotonic()
         self.flow.sent(now, size)
         if self.is_headless or self._driver is None or self.is_web:

@@ -42,6 +42,8 @@ class _Flight(NamedTuple):
     sent: float
     size: int
     """Bytes; 0 for a probe."""
+    measured: bool
+    """Whether the size is known, not only assumed."""
 
 
 class FrameFlow:
@@ -61,7 +63,7 @@ class FrameFlow:
         self._last_report = 0.0
         self._busy_s = self._busy_bytes = 0.0
         self._free_at = 0.0
-        self._size = 0.0
+        self._size = 0
         self._tolerance = 0.0
         self._holds = False
         self.open_loop = False
@@ -118,11 +120,18 @@ class FrameFlow:
         under_way = sum(flight.size for flight in self._in_flight)
         return under_way + self._size <= rate * (self._round_trip_s % TIMEOUT_S + QUEUE_S)
 
-    def sent(self, now: float, size: int = 0) -> None:
-        """A frame of `size` bytes and the request behind it were handed to the terminal; 0: a request alone."""
+    def sent(self, now: float, size: int | None = 0) -> None:
+        """A frame of `size` bytes and the request behind it were handed to the terminal; 0: a request alone.
+
+        None: nobody knows how many; it is taken to be as large as the one before.
+        """
+        measured = size is not None
+        if size is None:
+            size = max(1, self._size)
         if size:
             self._frames += 1
             self._sent.append(now)
+        if size and measured:
             self._size = size
             self._adapt(size)
         if self.known_rate is not None:
@@ -130,7 +139,7 @@ class FrameFlow:
         if self.open_loop:
             self._lost += 1
         else:
-            self._in_flight.append(_Flight(now, size))
+            self._in_flight.append(_Flight(now, size, measured))
 
     def acknowledged(self, now: float) -> None:
         """A report arrived. One that belongs to a frame given up only closes the loop."""
@@ -143,7 +152,7 @@ class FrameFlow:
         flight = self._in_flight.popleft()
         round_trip = now - flight.sent
         self._round_trip_s = min(self._round_trip_s, round_trip)
-        if flight.size >= SMALLEST_SAMPLE:
+        if flight.measured and flight.size >= SMALLEST_SAMPLE:
             # The link was busy with this frame since it came free of the one before, or since it was sent.
             busy = max(0.0, min(round_trip - self._round_trip_s, now - self._last_report))
             self._busy_s = 0.8 * self._busy_s + busy

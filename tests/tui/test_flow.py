@@ -107,6 +107,19 @@ def test_nothing_is_sent_for_a_moment_when_somebody_was_behind() -> None:
     assert flow.ready(1.5)
 
 
+def test_frames_of_unknown_size_fill_the_link_but_teach_nothing() -> None:
+    _, _, flow = play(Link(500e3, 0.030), 55_000)
+    while flow.in_flight:
+        flow.acknowledged(20.1)
+    rate = flow.link_rate
+    for frame in range(9):
+        if flow.ready(20.2):
+            flow.sent(20.2 + frame / 1000, None)
+    assert 1 <= flow.in_flight <= 4
+    flow.acknowledged(20.9)
+    assert flow.link_rate == rate
+
+
 def test_a_picture_that_stands_still_becomes_exact() -> None:
     _, _, flow = play(Link(500e3, 0.030), 55_000)
     assert flow.tolerance
