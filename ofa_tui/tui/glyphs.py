@@ -30,6 +30,8 @@ def character_set(environ: Mapping[str, str] = os.environ, encoding: str = "utf-
 
     Python turns the locale C into UTF-8 for itself (PEP 538, 540), and says so in LC_CTYPE; the terminal's stays C.
     """
+    if environ.get("TEXTUAL_DRIVER"):  # a browser
+        return "utf-8"
     assumed = ("C.UTF-8", "C.utf8", "UTF-8")
     kind = environ.get("LC_CTYPE", "")
     locale = environ.get("LC_ALL") or (kind if kind not in assumed else "") or environ.get("LANG") or kind
