@@ -14,9 +14,9 @@ from typing import NamedTuple
 TIMEOUT_S = 2.0
 OPEN_LOOP_FPS = 15.0
 RATE_WINDOW_S = 2.0
-QUEUE_S = 0.06
+QUEUE_S = 0.05
 """Frames under way may keep the link busy this long beyond its delay: it is what the echo of a key has to wait for."""
-FRAME_S = 0.045
+FRAME_S = 0.04
 """A frame may take the link this long; a larger one is made smaller by TOLERANCES."""
 MOST_FRAMES = 10
 TOLERANCES = (3.0, 40.0)

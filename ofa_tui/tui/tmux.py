@@ -17,7 +17,7 @@ LOOK_EVERY_S = 1.0
 LOOK_TIMEOUT_S = 5.0
 RECENT_S = 10.0
 """A terminal that was behind, and was not so shortly before, may have been busy with something else for once."""
-SHRINK, GROW = 0.7, 1.25
+SHRINK, GROW = 0.6, 1.25
 PATIENCE_S = (15.0, 600.0)
 """Before more is tried than was known to be enough; doubled, up to the second, each time that was too much."""
 
