@@ -44,9 +44,10 @@ from ofa_tui.tui.model import RunModel
 from ofa_tui.tui.options import Recorder, UiOptions
 from ofa_tui.tui.pane import CellPane
 from ofa_tui.tui.panes import doom, loss, player, replay, serve, sms, status, wall
+from ofa_tui.tui.picture import Blocks
 from ofa_tui.tui.plot import PlotView
 from ofa_tui.tui.replay_handlers import replay_news
-from ofa_tui.tui.strips import RowsUpdate, supported
+from ofa_tui.tui.strips import CellsUpdate, console_for, supported
 from ofa_tui.tui.theme import Theme, for_depth, load_themes
 
 POLL_S = 1 / 35
@@ -89,6 +90,7 @@ class OfaApp(App[int], inherit_bindings=False):
         self.actions = apply_keymap(self.options.keymap)
         self.behaviours = BEHAVIOURS
         super().__init__()
+        self.console = console_for(self.depth)
         self.apply_theme()
         self.do = handlers.Handlers(self)
         self.flow = FrameFlow()
@@ -98,6 +100,7 @@ class OfaApp(App[int], inherit_bindings=False):
         self.plot = PlotView(log=self.options.log_loss)
         self.gamma_step = gamma_for(self.depth) if self.options.gamma_step is None else self.options.gamma_step
         self.quadrants = self.options.quadrants
+        self.blocks = Blocks.QUARTERS
         self.selected_sm: int | None = None
         self.playing = False
         self.behaviours_before: dict[int, int] = {}
@@ -123,11 +126,21 @@ class OfaApp(App[int], inherit_bindings=False):
         self._drawn_frames: list[int] = []
         self._painted = dict.fromkeys((*TEXT_EVERY, "doom"), -99)
         self._display_due = False
+        self._held_back = False
+        """Something was due, but the link had enough to do."""
+        self._unreported = 0
+        """Bytes written since the last request for a report."""
         self._bindings = BindingsMap(self._make_bindings())
 
     def _fatal_error(self) -> None:
         """Textual would print a traceback here; the session raises the error once the terminal is restored."""
+        self.on_exit_app()
         self._close_messages_no_wait()
+
+    def on_exit_app(self) -> None:
+        """Leaves an empty screen: one without a second, as of the Linux console or of screen, keeps what it shows."""
+        if self._driver is not None and not self.is_headless:
+            self._driver.write("\x1b[m\x1b[2J\x1b[H")
 
     # --- set-up ---------------------------------------------------------------------------------------------
 
@@ -183,6 +196,7 @@ class OfaApp(App[int], inherit_bindings=False):
             name: CellPane(name, paint, self.depth, lambda: (self.colours.text, self.colours.background))
             for name, paint in painters.items()
         }
+        self.panes["doom"].tolerance = lambda: self.flow.tolerance
         prompt = Input(placeholder="prompt: Enter sends, Esc leaves", id="prompt", select_on_focus=False)
         prompt.display = False
         self.board = Board([*self.panes.values(), prompt], self.boxes)
@@ -191,6 +205,7 @@ class OfaApp(App[int], inherit_bindings=False):
     def on_mount(self) -> None:
         self.loop = asyncio.get_running_loop()
         self.start_polling()
+        self.app_resume_signal.subscribe(self, lambda _: self.repaint_all(everything=True))
         self._request_report()
         if self.options.record_from_start and self.options.recorder:
             self.do.perform("record")
@@ -258,7 +273,7 @@ class OfaApp(App[int], inherit_bindings=False):
         """Paints these panes and shows the rows that changed; False if none did."""
         direct = supported() and not self.prompting and len(self.screen_stack) == 1
         boxes = self.boxes(*self.size)
-        update, changed = RowsUpdate(), False
+        update, changed = CellsUpdate(), False
         for name in names:
             if name not in self.panes:
                 continue
@@ -270,9 +285,9 @@ class OfaApp(App[int], inherit_bindings=False):
             if not direct or tuple(pane.size) != (box.width, box.height):
                 pane.refresh_rows(rows)
                 continue
-            for row in rows:
-                update.add(box.x, box.y + row, pane.strips[row], self.console)
+            update.add(pane.changes(box.x, box.y))
         if update:
+            self._unreported += update.size
             self._display(self.screen, cast(RenderableType, update))
         return changed
 
@@ -327,18 +342,22 @@ class OfaApp(App[int], inherit_bindings=False):
         modal = len(self.screen_stack) > 1
         if modal and self._polls % MODAL_POLLS:
             return
-        if self._display_due or not self.flow.ready(now):
+        self._held_back = not self._display_due and not self.flow.ready(now)
+        if self._display_due or self._held_back:
             return
         slow = 35 if self.options.reduced_motion else 1
         due = [name for name, polls in TEXT_EVERY.items() if self._polls - self._painted[name] >= max(slow, polls)]
         shown = self.model.frames if self.games.wall else [self.model.frame]
         numbers = [frame.number for frame in shown if frame is not None]
         still = numbers == self._drawn_frames
-        if self._polls - self._painted["doom"] >= (18 if still else 9 if self.options.reduced_motion else 1):
+        pause = (3 if self.flow.tolerance else 18) if still else 9 if self.options.reduced_motion else 1
+        if self._polls - self._painted["doom"] >= pause:
             self._drawn_frames = numbers
             due.append("doom")
         for name in due:
             self._painted[name] = self._polls
+        if self.flow.wants_probe():
+            self._request_report()
         self._display_due = True
         if not self.paint(*due):
             self._display_due = False
@@ -346,19 +365,26 @@ class OfaApp(App[int], inherit_bindings=False):
     def post_display_hook(self) -> None:
         if getattr(self, "_display_due", False):
             self._display_due = False
-            self._request_report()
+            self._request_report(self._unreported or None)
+            self._unreported = 0
 
-    def _request_report(self) -> None:
-        """Asks the terminal to report when it has read all that was written so far."""
+    def _request_report(self, size: int | None = 0) -> None:
+        """Asks the terminal to report when it has read all that was written so far, a frame of `size` bytes last.
+
+        None: of as many as Textual makes of it.
+        """
         now = time.monotonic()
-        self.flow.sent(now)
+        self.flow.sent(now, size)
         if self.is_headless or self._driver is None or self.is_web:
             self.flow.acknowledged(now)
         else:
             self._driver.write("\x1b[6n")
 
     def on_cursor_position(self, _event: events.CursorPosition) -> None:
-        self.flow.acknowledged(time.monotonic())
+        now = time.monotonic()
+        self.flow.acknowledged(now)
+        if self._held_back:
+            self._repaint_due(now)
 
     def say(self, text: str, *, error: bool = False) -> None:
         """Shows a sentence in the footer for a while."""
@@ -424,7 +450,7 @@ class OfaApp(App[int], inherit_bindings=False):
         status.paint_footer(grid, self.colours, shown, self._footer_message(), playing=self.playing)
 
     def _paint_doom(self, grid: Grid) -> None:
-        style = doom.PictureStyle(self.depth, self.gamma_step, self.quadrants)
+        style = doom.PictureStyle(self.depth, self.gamma_step, self.quadrants, self.flow.tolerance, self.blocks)
         place, active = self._frame("doom"), self._is_active("doom")
         name = "manual" if self.playing else self.behaviour()
         inner = doom.paint_doom(grid, place, self.model, self.colours, active, style, name)
