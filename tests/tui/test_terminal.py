@@ -32,7 +32,8 @@ DEMO = str(Path(__file__).with_name("demo.py"))
 
 
 def environment(**changes: str) -> dict[str, str]:
-    base = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TEXTUAL_DRIVER")}
+    """Without a size either: a process that tests in parallel is told one that is not the terminal's."""
+    base = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TEXTUAL_DRIVER", "LINES", "COLUMNS")}
     return {**base, "TERM": "xterm-256color", "PYTHONPATH": str(ROOT), **changes}
 
 
