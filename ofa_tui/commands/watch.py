@@ -39,7 +39,7 @@ def watch_run(
         saver = saver_of(run, settings, claim) if run.engine.can_copy_state else None
         options = replace(
             preferences.options(),
-            recorder=_recorder(facts, run.engine.info),
+            recorder=live_recorder(facts, run.engine.info),
             checkpoint=saver.ask if saver else None,
             theme=theme or preferences.theme,
             reduced_motion=reduced_motion or preferences.reduced_motion,
@@ -71,5 +71,6 @@ class _LiveRecording:
         self._writer.finish("recording stopped")
 
 
-def _recorder(facts: Mapping[str, Any], info: RunInfo) -> Callable[[], _LiveRecording]:
+def live_recorder(facts: Mapping[str, Any], info: RunInfo) -> Callable[[], _LiveRecording]:
+    """What the key `r` opens: a record in the working directory, with `facts` in its run.json."""
     return lambda: _LiveRecording(facts, info)
