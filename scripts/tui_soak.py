@@ -35,7 +35,7 @@ from pathlib import Path
 
 import numpy as np
 import psutil
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, configuration, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
@@ -52,7 +52,8 @@ CHAPTER_S = 6.0
 """How long one drawn list of keys is spread over."""
 STILL_S = 20.0
 """Without a word to the terminal for so long it hangs: it asks for a report with every frame."""
-END_S = 30.0
+FIRST_S, END_S = 3.0, 30.0
+"""What it gets before the first key, and after the last."""
 WARM_UP_S = 120.0
 """Caches fill meanwhile; memory counts from then on."""
 LEAST_JUDGED_S = 600.0
@@ -168,10 +169,14 @@ class Soak:
         if deed.kind == "resize":
             self._resize(deed.size)
             return
-        os.write(self._terminal, deed.keys.encode())
+        self._write(deed.keys)
         if deed.kind == "pause":
             self.follow(PAUSE_S)
-            os.write(self._terminal, deed.keys.encode())
+            self._write(deed.keys)
+
+    def _write(self, keys: str) -> None:
+        with contextlib.suppress(OSError):  # it has just ended, which the next look finds
+            os.write(self._terminal, keys.encode())
 
     def follow(self, seconds: float) -> None:
         """Reads and answers what comes for so long. Raises Failed."""
@@ -195,8 +200,7 @@ class Soak:
         asked = seen.count(b"\x1b[6n") - self._tail.count(b"\x1b[6n")
         self._tail = seen[-4000:]
         self.reports += asked
-        for _ in range(asked):
-            os.write(self._terminal, b"\x1b[5;5R")
+        self._write("\x1b[5;5R" * asked)
 
     def _ended(self) -> None:
         """It may have been quit, through the palette; whatever else ended it is a failure."""
@@ -246,16 +250,23 @@ class Soak:
 
 def soak(run: Soak, seed: int, chapters: int) -> None:
     """So many chapters of drawn deeds, each CHAPTER_S long. Raises Failed."""
+    failures: list[Failed] = []
 
     @seeded(seed)
     @settings(max_examples=chapters, phases=[Phase.generate], deadline=None, database=None, print_blob=False,
               suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(CHAPTER)
     def chapter(deeds: list[Deed]) -> None:
+        if failures:  # hypothesis tries a failure again; the process is gone
+            raise failures[0]
         end = time.monotonic() + CHAPTER_S
-        for left, deed in zip(range(len(deeds), 0, -1), deeds, strict=True):
-            run.do(deed)
-            run.follow(max(0.0, end - time.monotonic()) / left)
+        try:
+            for left, deed in zip(range(len(deeds), 0, -1), deeds, strict=True):
+                run.do(deed)
+                run.follow(max(0.0, end - time.monotonic()) / left)
+        except Failed as failure:
+            failures.append(failure)
+            raise
         run.weigh()
         _tidy(run._folder)
         if len(run.lives[-1].memory) % 50 == 1:
@@ -364,12 +375,13 @@ def main() -> int:
     deeds_log = options.log if options.again is None else options.log.with_suffix(".again.jsonl")
     with tempfile.TemporaryDirectory(prefix="tui-soak-") as name:
         folder = Path(name)
+        configuration.set_hypothesis_home_dir(folder / "hypothesis")
         (folder / "state").mkdir()
         (folder / "state" / "introduced").touch()
         run = Soak(_command(options, folder), folder, deeds_log)
         failure = ""
         try:
-            run.follow(3.0)
+            run.follow(FIRST_S)
             if options.again is not None:
                 again(run, options.again)
             else:
