@@ -103,6 +103,8 @@ DEEDS = st.one_of(
         st.tuples(st.integers(1, 220), st.integers(1, 64)),
     ).map(lambda size: Deed("resize", size=size)),
 )
+FROM_BEGIN = Deed("key", NAMED["home"])
+"""A replay that came to its end goes on."""
 CHAPTER = st.lists(DEEDS, min_size=15, max_size=60)
 
 
@@ -248,8 +250,8 @@ class Soak:
 # --- the soak -------------------------------------------------------------------------------------------------------
 
 
-def soak(run: Soak, seed: int, chapters: int) -> None:
-    """So many chapters of drawn deeds, each CHAPTER_S long. Raises Failed."""
+def soak(run: Soak, seed: int, chapters: int, first: list[Deed]) -> None:
+    """So many chapters of `first` and drawn deeds, each CHAPTER_S long. Raises Failed."""
     failures: list[Failed] = []
 
     @seeded(seed)
@@ -261,6 +263,7 @@ def soak(run: Soak, seed: int, chapters: int) -> None:
             raise failures[0]
         end = time.monotonic() + CHAPTER_S
         try:
+            deeds = first + deeds
             for left, deed in zip(range(len(deeds), 0, -1), deeds, strict=True):
                 run.do(deed)
                 run.follow(max(0.0, end - time.monotonic()) / left)
@@ -372,6 +375,7 @@ def main() -> int:
     parser.add_argument("--log", type=Path, default=Path("soak.jsonl"), help="where the keys are kept")
     parser.add_argument("--again", type=Path, metavar="LOG", help="do what is in this log")
     options = parser.parse_args()
+    live = options.of == "live"
     deeds_log = options.log if options.again is None else options.log.with_suffix(".again.jsonl")
     with tempfile.TemporaryDirectory(prefix="tui-soak-") as name:
         folder = Path(name)
@@ -385,7 +389,7 @@ def main() -> int:
             if options.again is not None:
                 again(run, options.again)
             else:
-                soak(run, options.seed, max(1, round(options.minutes * 60 / CHAPTER_S)))
+                soak(run, options.seed, max(1, round(options.minutes * 60 / CHAPTER_S)), [] if live else [FROM_BEGIN])
             cpu_s = run.cpu_seconds()
             run.end()
             print(f"the last process used {cpu_s:.0f} s of processor time in {run.seconds - run.lives[-1].began:.0f} s")
@@ -397,7 +401,6 @@ def main() -> int:
     print(f"seed {options.seed}: {run.seconds / 60:.1f} min at {options.speed:g}x, "
           f"{run.seconds * options.speed / 3600:.2f} hours of the run; {deeds}; "
           f"{len(run.pressed)} different keys; {run.reports:,} frames, {run.read / 1e6:,.0f} MB")  # fmt: skip
-    live = options.of == "live"
     failure = failure or judge(run, STEPS_PER_S * options.speed * 60 if live else 0.0)
     if failure:
         print(f"FAILED: {failure}\nthe keys are in {deeds_log}: scripts/tui_soak.py --again {deeds_log}")
