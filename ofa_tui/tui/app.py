@@ -13,6 +13,7 @@ from rich.console import RenderableType
 from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingsMap
+from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import Screen
 from textual.theme import Theme as TextualTheme
 from textual.widgets import Input
@@ -47,6 +48,7 @@ from ofa_tui.tui.panes import doom, loss, player, replay, serve, sms, status, wa
 from ofa_tui.tui.plot import PlotView
 from ofa_tui.tui.replay_handlers import replay_news
 from ofa_tui.tui.strips import RowsUpdate, supported
+from ofa_tui.tui.suspend import Suspension
 from ofa_tui.tui.theme import Theme, for_depth, load_themes
 
 POLL_S = 1 / 35
@@ -54,6 +56,8 @@ TEXT_EVERY = {"header": 9, "tiles": 9, "footer": 18, "sms": 5, "loss": 9, "serve
 """Polls between two paintings of a pane; the Doom pane is painted with every new frame."""
 MESSAGE_S = 5.0
 HEARTBEAT_POLLS = 18
+ALWAYS = ("quit_now", "suspend")
+"""Actions that work whatever is open."""
 MODAL_POLLS = 9
 """Under a dialog, which makes Textual draw everything the slow way, panes are painted every so many polls."""
 
@@ -111,6 +115,8 @@ class OfaApp(App[int], inherit_bindings=False):
         self.loop: asyncio.AbstractEventLoop | None = None
         self.heartbeat: Callable[[], object] = lambda: None
         """Called twice a second."""
+        self.suspension: Suspension | None = None
+        """In a terminal."""
         self.sms_box = Box(0, 0, 0, 0)
         self.sent_command = manual.TicCommand()
         self._message: tuple[str, int] | None = None
@@ -134,7 +140,7 @@ class OfaApp(App[int], inherit_bindings=False):
                 f"perform({action.name!r})",
                 action.help,
                 show=False,
-                priority=action.name == "quit_now",
+                priority=action.name in ALWAYS,
                 id=action.name,
             )
             for action in self.actions
@@ -186,6 +192,8 @@ class OfaApp(App[int], inherit_bindings=False):
 
     def on_mount(self) -> None:
         self.loop = asyncio.get_running_loop()
+        if isinstance(self._driver, LinuxDriver):
+            self.suspension = Suspension(self, self._driver)
         self.apply_theme()
         self.set_interval(POLL_S, self._tick)
         self._request_report()
@@ -195,6 +203,10 @@ class OfaApp(App[int], inherit_bindings=False):
             self.say(note)
         if self.options.introduce:
             self.call_after_refresh(self.do.perform, "guide")
+
+    def on_unmount(self) -> None:
+        if self.suspension is not None:
+            self.suspension.close()
 
     def apply_theme(self) -> None:
         """Gives Textual's own widgets (dialogs, prompt, palette) the theme's colours."""
@@ -320,7 +332,8 @@ class OfaApp(App[int], inherit_bindings=False):
         modal = len(self.screen_stack) > 1
         if modal and self._polls % MODAL_POLLS:
             return
-        if self._display_due or not self.flow.ready(now):
+        away = self.suspension is not None and self.suspension.away
+        if away or self._display_due or not self.flow.ready(now):
             return
         slow = 35 if self.options.reduced_motion else 1
         due = [name for name, polls in TEXT_EVERY.items() if self._polls - self._painted[name] >= max(slow, polls)]
@@ -465,7 +478,7 @@ class OfaApp(App[int], inherit_bindings=False):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys of the table rest while a dialog is open, a prompt is written or a person plays, but for a few."""
-        if action != "perform" or parameters == ("quit_now",):
+        if action != "perform" or parameters[0] in ALWAYS:
             return True
         if len(self.screen_stack) > 1:
             return False

@@ -370,6 +370,13 @@ class Handlers(DoomHandlers, ReplayHandlers):
             question = "Leave? The run itself goes on."
         app.push_screen(QuitScreen(question, app.colours), lambda answer: self.leave() if answer else None)
 
+    def do_suspend(self) -> None:
+        app = self._app
+        if app.suspension is None:
+            app.say("only in a terminal can this program be stopped")
+        else:
+            app.suspension.stop()
+
     def do_quit_now(self) -> None:
         self.leave()
 

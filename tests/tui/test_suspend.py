@@ -1,0 +1,119 @@
+"""Ctrl-Z, fg, bg, SIGSTOP: the shell gets its terminal back, and the UI takes it anew."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from job_shell import ENTERS, LEAVES, PROMPT, JobShell
+from test_terminal import DEMO, environment
+
+pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs a shell with job control")
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[JobShell]:
+    shell = JobShell(100, 30, environment(OFA_TUI_STATE=str(tmp_path)), tmp_path)
+    try:
+        shell.type(f"{sys.executable} {DEMO} --report-stop\n")
+        shell.wait_for(lambda: shell.output.count(b"\x1b[6n") > 5)
+        assert not shell.cooked
+        yield shell
+    finally:
+        shell.close()
+
+
+def stopped(shell: JobShell) -> bool:
+    return shell.output.rfind(PROMPT.encode()) > shell.output.rfind(LEAVES) > 0
+
+
+def drawn_again(shell: JobShell, since: int) -> None:
+    """All of the screen, and pictures again."""
+    shell.wait_for(lambda: shell.output.count(b"\x1b[6n", since) > 5)
+    assert ENTERS in shell.output[since:]
+    for pane in ("1 doom", "3 loss", "4 serve", "5 player", "0 T ", "ofa-tui"):
+        assert pane in shell.text(since)
+    assert not shell.cooked
+
+
+def quit_with(shell: JobShell, code: int) -> None:
+    shell.type("q")
+    shell.wait_for_text("Stop this run?")
+    shell.type("y")
+    assert shell.exit_code() == code and "Traceback" not in shell.text()
+
+
+def process_of(shell: JobShell) -> int:
+    children = Path(f"/proc/{shell.pid}/task/{shell.pid}/children")
+    if not children.exists():
+        pytest.skip("this system does not list a process's children")
+    return int(children.read_text().split()[0])
+
+
+def test_ctrl_z_gives_the_terminal_back_and_fg_draws_all_again(shell: JobShell) -> None:
+    for _ in range(2):
+        shell.type("\x1a")
+        shell.wait_for(lambda: stopped(shell) and shell.cooked)
+        before = len(shell.output)
+        shell.type("echo $((6 * 7))\n")
+        shell.wait_for_text("\n42", before)
+        before = len(shell.output)
+        shell.type("fg\n")
+        drawn_again(shell, before)
+        assert "held while this program was stopped" in shell.text(before)
+    quit_with(shell, 0)
+
+
+def test_the_run_is_held_meanwhile(shell: JobShell) -> None:
+    def step(since: int) -> int:
+        shell.wait_for_text("tiny  step ", since)
+        return int(re.findall(r"tiny  step ([0-9,]+)", shell.text(since))[-1].replace(",", ""))
+
+    shell.type("\x1a")
+    shell.wait_for(lambda: stopped(shell))
+    time.sleep(6)
+    before = len(shell.output)
+    first = step(0)
+    shell.type("fg\n")
+    drawn_again(shell, before)
+    assert 0 <= step(before) - first < 60, "it makes 18 steps a second"
+
+
+def test_in_the_background_it_stays_stopped(shell: JobShell) -> None:
+    shell.type("\x1a")
+    shell.wait_for(lambda: stopped(shell) and shell.cooked)
+    before = len(shell.output)
+    shell.type("bg\n")
+    shell.follow(1.5)
+    assert shell.cooked and ENTERS not in shell.output[before:]
+    before = len(shell.output)
+    shell.type("fg\n")
+    drawn_again(shell, before)
+
+
+def test_after_sigstop_the_screen_is_drawn_again_and_left_as_it_was(shell: JobShell) -> None:
+    process = process_of(shell)
+    os.kill(process, signal.SIGSTOP)
+    shell.wait_for_text("Stopped")
+    shell.type("\n")  # ends the line that late answers of the terminal began
+    shell.follow(0.5)
+    before = len(shell.output)
+    shell.type("fg\n")
+    drawn_again(shell, before)
+    os.kill(process, signal.SIGTERM)
+    assert shell.exit_code() == 128 + signal.SIGTERM
+
+
+def test_a_stray_sigcont_costs_a_redraw_and_nothing_more(shell: JobShell) -> None:
+    process = process_of(shell)
+    before = len(shell.output)
+    os.kill(process, signal.SIGCONT)
+    drawn_again(shell, before)
+    quit_with(shell, 0)
