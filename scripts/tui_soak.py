@@ -395,6 +395,8 @@ def main() -> int:
             print(f"the last process used {cpu_s:.0f} s of processor time in {run.seconds - run.lives[-1].began:.0f} s")
         except Failed as error:
             failure = str(error)
+            with contextlib.suppress(OSError):
+                print((folder / "cache" / "crash.log").read_text(encoding="utf-8"))
         finally:
             run.kill()
     deeds = ", ".join(f"{count:,} {kind}" for kind, count in run.done.most_common())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ofa_tui.assemble import assemble, check
-from ofa_tui.commands.checkpoints import checkpoint_folder, code_with_missed, saver_of
+from ofa_tui.commands.checkpoints import checkpoint_folder, final_code, saver_of
 from ofa_tui.console import say
 from ofa_tui.errors import OfaError
 from ofa_tui.installation import command
@@ -61,7 +61,7 @@ def record_run(
     if demo is not None:
         _say_demo(demo)
     say(f"the record is in {folder}; look at it with: {command()} replay {shlex.quote(str(folder))}")
-    return code_with_missed(code, saver)
+    return final_code(code, saver, settings)
 
 
 def _cast(path: Path, engine: Engine, size: tuple[int, int], theme: str) -> contextlib.closing[RunCast]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ofa_tui.assemble import assemble, check
-from ofa_tui.commands.checkpoints import checkpoint_folder, code_with_missed, saver_of
+from ofa_tui.commands.checkpoints import checkpoint_folder, final_code, saver_of
 from ofa_tui.console import say
 from ofa_tui.engine.protocol import RunInfo, Snapshot
 from ofa_tui.record.writer import RunWriter
@@ -46,7 +46,7 @@ def watch_run(
         )
         with endpoint.serving(run.engine, run.sampling) if endpoint else nullcontext(run.engine) as engine:
             if saver is None:
-                return run_ui(engine, options)
+                return final_code(run_ui(engine, options), None, settings)
             saver.start()
             try:
                 code = run_ui(engine, options)
@@ -54,7 +54,7 @@ def watch_run(
                 saver.close()
                 for text in saver.news(run.engine.poll().saved):
                     say(f"ofa-tui: {text}")
-        return code_with_missed(code, saver)
+        return final_code(code, saver, settings)
 
 
 class _LiveRecording:
