@@ -11,7 +11,6 @@ import io
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NoReturn, TextIO, cast
 
@@ -147,17 +146,12 @@ def _dispatch(arguments: list[str]) -> int:
     return _run(_main_parser().parse_args(arguments))
 
 
-def _report_bug() -> int:
+def _report_bug(error: Exception) -> int:
     """An error nobody foresaw: the traceback goes into a file, a sentence to the user."""
-    from ofa_tui import locations
+    from ofa_tui.crash import write_crash_log
 
-    log = locations.cache() / "crash.log"
-    with contextlib.suppress(OSError):
-        log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text(traceback.format_exc())
-    kind, error, _ = sys.exc_info()
-    name = kind.__name__ if kind else "error"
-    say(f"ofa-tui: internal error ({name}: {error}); this is a bug, please report it with {log}")
+    log = write_crash_log(error)
+    say(f"ofa-tui: internal error ({type(error).__name__}: {error}); this is a bug, please report it with {log}")
     return 70
 
 
@@ -217,7 +211,7 @@ def _reported(work: Callable[[], int], output: _Output) -> int:
             return 0
         if os.environ.get("OFA_TUI_DEBUG"):
             raise
-        return _report_bug()
+        return _report_bug(error)
 
 
 def guarded(work: Callable[[], int]) -> int:

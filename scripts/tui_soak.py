@@ -221,6 +221,14 @@ class Soak:
     def weigh(self) -> None:
         self.lives[-1].memory.append((self.seconds, self._process.memory_info().rss))
 
+    def look_for_failed_dialogs(self) -> None:
+        """An error that only closed a dialog is printed and counted."""
+        log = self._folder / "cache" / "crash.log"
+        if log.exists():
+            print(log.read_text(encoding="utf-8"), flush=True)
+            log.unlink()
+            self.done["failed dialog"] += 1
+
     def cpu_seconds(self) -> float:
         times = self._process.cpu_times()
         return times.user + times.system
@@ -271,6 +279,7 @@ def soak(run: Soak, seed: int, chapters: int, first: list[Deed]) -> None:
             failures.append(failure)
             raise
         run.weigh()
+        run.look_for_failed_dialogs()
         _tidy(run._folder)
         if len(run.lives[-1].memory) % 50 == 1:
             print(f"{run.seconds / 60:6.1f} min  {run.lives[-1].memory[-1][1] / 1e6:7.1f} MB  "

@@ -11,13 +11,16 @@ from typing import Any, cast
 
 from rich.console import RenderableType
 from textual import events
+from textual._context import active_message_pump
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingsMap
 from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import Screen
 from textual.theme import Theme as TextualTheme
+from textual.widget import Widget
 from textual.widgets import Input
 
+from ofa_tui.crash import write_crash_log
 from ofa_tui.doom.players import BEHAVIOURS
 from ofa_tui.engine.protocol import Engine, Event, Snapshot
 from ofa_tui.engine.replay import ReplayEngine
@@ -126,6 +129,23 @@ class OfaApp(App[int], inherit_bindings=False):
         self._painted = dict.fromkeys((*TEXT_EVERY, "doom"), -99)
         self._display_due = False
         self._bindings = BindingsMap(self._make_bindings())
+
+    def _handle_exception(self, error: Exception) -> None:
+        """A dialog that fails is closed, and the run goes on; what fails beneath ends the app."""
+        pump = active_message_pump.get(None)
+        screen = pump.screen if isinstance(pump, Widget) and pump.is_attached else None
+        if screen is None or screen not in self.screen_stack[1:]:
+            super()._handle_exception(error)
+            return
+        log = write_crash_log(error)
+        self.call_later(self._close_dialogs)
+        self.say(f"a dialog failed ({type(error).__name__}: {error}) and was closed; please report it with {log}",
+                 error=True)  # fmt: skip
+
+    def _close_dialogs(self) -> None:
+        while len(self.screen_stack) > 1:
+            self.pop_screen()
+        self.repaint_all(everything=True)
 
     def _fatal_error(self) -> None:
         """Textual would print a traceback here; the session raises the error once the terminal is restored."""

@@ -7,8 +7,6 @@ from contextlib import asynccontextmanager
 
 import pytest
 from app_session import Session, session, steady  # noqa: F401
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from ofa_tui.tui.options import UiOptions
 

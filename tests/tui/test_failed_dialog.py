@@ -1,0 +1,49 @@
+"""An error in a dialog closes the dialog, not the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from app_session import session, steady  # noqa: F401
+from textual import events
+from textual.app import ComposeResult
+from textual.widgets import Static
+
+from ofa_tui.tui.dialogs import Dialog
+
+pytestmark = pytest.mark.usefixtures("steady")
+
+
+class FailingText(Static, can_focus=True):
+    def on_key(self, event: events.Key) -> None:
+        raise IndexError("invented")
+
+
+class FailingDialog(Dialog):
+    def compose(self) -> ComposeResult:
+        yield FailingText("text")
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key == "w":
+            raise KeyError("invented too")
+
+
+@pytest.mark.parametrize("key", ["w", "a"])
+async def test_it_is_closed_and_the_rest_goes_on(key: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("OFA_TUI_CACHE", str(tmp_path))
+    async with session(100, 30) as run:
+        run.app.push_screen(FailingDialog())
+        await run.pilot.pause()
+        if key == "a":
+            run.app.screen.query_one(FailingText).focus()
+            await run.pilot.pause()
+        await run.press(key)
+        await run.pilot.pause()
+        assert len(run.app.screen_stack) == 1 and "a dialog failed" in run.text("footer")
+        assert "invented" in (tmp_path / "crash.log").read_text()
+        await run.press("?")
+        assert len(run.app.screen_stack) == 2
+        await run.press("escape")
+        await run.press("y")
+        assert "linear" in run.text("loss")
