@@ -56,19 +56,19 @@ def tmux(tmp_path: Path) -> Iterator[Tmux]:
 
 def test_detached_and_attached_at_another_size(tmux: Tmux, tmp_path: Path) -> None:
     first = tmux.wait_for("1 doom", "2 SMs", "4 serve", "step ")
-    assert max(map(len, first.splitlines())) > 100
-    client = JobShell(80, 24, tmux.environ, tmp_path)
+    assert max(map(len, first.splitlines())) > 110
+    client = JobShell(100, 31, tmux.environ, tmp_path)
     try:
         client.type(tmux.attach())
-        client.wait_for_text("4 serve")
+        client.wait_for_text("1 doom")
         end = time.monotonic() + 30
-        while max(map(len, tmux.screen().splitlines())) > 80 or "5 player" not in tmux.screen():
+        while max(map(len, tmux.screen().splitlines())) > 100 or "5 player" not in tmux.screen():
             assert time.monotonic() < end, tmux.screen()
             client.follow(0.1)
-        assert len(tmux.screen().splitlines()) <= 24
+        assert len(tmux.screen().splitlines()) <= 30
         client.type("\x02d")  # tmux's own key for leaving
         client.wait_for_text("detached")
-        assert client.cooked
+        client.wait_for(lambda: client.cooked)
         header = tmux.screen().splitlines()[0]
         tmux.wait_for("1 doom", "5 player")
         end = time.monotonic() + 30
