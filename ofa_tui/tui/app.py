@@ -15,7 +15,7 @@ from textual._context import active_message_pump
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingsMap
 from textual.drivers.linux_driver import LinuxDriver
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 from textual.theme import Theme as TextualTheme
 from textual.widget import Widget
 from textual.widgets import Input
@@ -133,8 +133,7 @@ class OfaApp(App[int], inherit_bindings=False):
     def _handle_exception(self, error: Exception) -> None:
         """A dialog that fails is closed, and the run goes on; what fails beneath ends the app."""
         pump = active_message_pump.get(None)
-        screen = pump.screen if isinstance(pump, Widget) and pump.is_attached else None
-        if screen is None or screen not in self.screen_stack[1:]:
+        if not isinstance(pump, Widget) or not any(isinstance(node, ModalScreen) for node in pump.ancestors_with_self):
             super()._handle_exception(error)
             return
         log = write_crash_log(error)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
@@ -25,6 +26,10 @@ class Dialog(ModalScreen[object]):
     """A box over the panes; Esc closes it with None."""
 
     BINDINGS = [Binding("escape", "close", show=False)]  # noqa: RUF012
+
+    def dismiss(self, result: object = None) -> AwaitComplete:
+        """Once: a key pressed twice may come when the dialog is gone already."""
+        return super().dismiss(result) if self.is_current else AwaitComplete.nothing()
 
     def action_close(self) -> None:
         self.dismiss(None)

@@ -29,6 +29,24 @@ class FailingDialog(Dialog):
             raise KeyError("invented too")
 
 
+class Hasty(Dialog):
+    def on_key(self, event: events.Key) -> None:
+        self.dismiss(event.key)
+
+
+async def test_a_key_pressed_twice_closes_once() -> None:
+    answers: list[object] = []
+    async with session(100, 30) as run:
+        dialog = Hasty()
+        run.app.push_screen(dialog, answers.append)
+        await run.pilot.pause()
+        for key in "ab":
+            dialog.post_message(events.Key(key, key))
+        await run.pilot.pause()
+        assert answers == ["a"] and len(run.app.screen_stack) == 1
+        assert "failed" not in run.text("footer")
+
+
 @pytest.mark.parametrize("key", ["w", "a"])
 async def test_it_is_closed_and_the_rest_goes_on(key: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("OFA_TUI_CACHE", str(tmp_path))
