@@ -9,6 +9,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding
+from textual.command import CommandPalette
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
@@ -33,6 +34,14 @@ class Dialog(ModalScreen[object]):
 
     def action_close(self) -> None:
         self.dismiss(None)
+
+
+class Palette(CommandPalette):
+    """Textual's command palette."""
+
+    def dismiss(self, result: None = None) -> AwaitComplete:
+        """Once, as a Dialog."""
+        return super().dismiss(result) if self.is_current else AwaitComplete.nothing()
 
 
 class HelpScreen(Dialog):

@@ -17,7 +17,7 @@ from ofa_tui.engine.protocol import Event, Saved, Snapshot
 from ofa_tui.errors import OfaError
 from ofa_tui.installation import command
 from ofa_tui.record.files import make_folder, write_whole
-from ofa_tui.tui.dialogs import HelpScreen, QuitScreen, RoleScreen
+from ofa_tui.tui.dialogs import HelpScreen, Palette, QuitScreen, RoleScreen
 from ofa_tui.tui.doom_handlers import DoomHandlers
 from ofa_tui.tui.guide import GuideScreen
 from ofa_tui.tui.layout import Box, SizeClass
@@ -355,8 +355,7 @@ class Handlers(DoomHandlers, ReplayHandlers):
         app.push_screen(GuideScreen(shown, app.colours, point), ended)
 
     def do_palette(self) -> None:
-        app = self._app
-        app.action_command_palette()
+        self._app.push_screen(Palette())
 
     def do_quit(self) -> None:
         app = self._app

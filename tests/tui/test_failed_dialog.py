@@ -10,9 +10,15 @@ from textual import events
 from textual.app import ComposeResult
 from textual.widgets import Static
 
-from ofa_tui.tui.dialogs import Dialog
+from ofa_tui.tui.dialogs import Dialog, Palette
 
 pytestmark = pytest.mark.usefixtures("steady")
+
+
+@pytest.fixture(autouse=True)
+def log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("OFA_TUI_CACHE", str(tmp_path))
+    return tmp_path / "crash.log"
 
 
 class FailingText(Static, can_focus=True):
@@ -34,6 +40,17 @@ class Hasty(Dialog):
         self.dismiss(event.key)
 
 
+async def test_the_palette_closes_once() -> None:
+    async with session(100, 30) as run:
+        await run.press(":")
+        palette = run.app.screen
+        assert isinstance(palette, Palette)
+        palette.dismiss()
+        palette.dismiss()
+        await run.pilot.pause()
+        assert len(run.app.screen_stack) == 1 and "failed" not in run.text("footer")
+
+
 async def test_a_key_pressed_twice_closes_once() -> None:
     answers: list[object] = []
     async with session(100, 30) as run:
@@ -48,8 +65,7 @@ async def test_a_key_pressed_twice_closes_once() -> None:
 
 
 @pytest.mark.parametrize("key", ["w", "a"])
-async def test_it_is_closed_and_the_rest_goes_on(key: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("OFA_TUI_CACHE", str(tmp_path))
+async def test_it_is_closed_and_the_rest_goes_on(key: str, log: Path) -> None:
     async with session(100, 30) as run:
         run.app.push_screen(FailingDialog())
         await run.pilot.pause()
@@ -59,7 +75,7 @@ async def test_it_is_closed_and_the_rest_goes_on(key: str, monkeypatch: pytest.M
         await run.press(key)
         await run.pilot.pause()
         assert len(run.app.screen_stack) == 1 and "a dialog failed" in run.text("footer")
-        assert "invented" in (tmp_path / "crash.log").read_text()
+        assert "invented" in log.read_text()
         await run.press("?")
         assert len(run.app.screen_stack) == 2
         await run.press("escape")
