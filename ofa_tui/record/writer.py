@@ -33,6 +33,7 @@ from ofa_tui.record.frame_log import FrameEncoder
 from ofa_tui.record.kernel_log import roles_line, sweep_line
 from ofa_tui.record.machine import describe_machine
 from ofa_tui.record.png import encode_png
+from ofa_tui.record.presence import Presence
 from ofa_tui.record.summary import Tally, summarise
 
 FORMAT = 1
@@ -90,6 +91,7 @@ class RunWriter:
         Raises OfaError as `claim_folder` does, and for a full disk.
         """
         claim_folder(folder)
+        self._presence = Presence(folder)
         self.folder = folder
         self.info = info
         self.tally = Tally(info.tokens_per_step)
@@ -180,6 +182,7 @@ class RunWriter:
             self.log(f"{self.tally.seconds:.3f} s: {exit_reason}{': ' + message if message else ''}")
             write_json(self.folder / "summary.json", summary)
         finally:
+            self._presence.close()
             for file in files:
                 file.close()
             if self._demo:
