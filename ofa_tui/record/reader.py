@@ -168,7 +168,8 @@ class RecordedRun:
         return max([*times, float(self._written_summary.get("seconds", 0.0))])
 
     def _recomputed(self) -> dict[str, Any]:
-        tally = Tally(self.info.tokens_per_step, losses=self.losses, sweeps=self.sweeps)
+        tally = Tally(self.info.tokens_per_step, sweeps=self.sweeps)
+        tally.add_losses(self.losses)
         for token in self.served:
             tally.add_served(token.text, token.first, token.version)
         for timed in self.frames():

@@ -121,8 +121,8 @@ def _reason(last: Snapshot, writer: RunWriter) -> str:
 
 def _note(snapshot: Snapshot, engine: Engine, writer: RunWriter) -> str:
     parts = [f"step {snapshot.steps_done}/{engine.info.steps}"]
-    if writer.tally.losses:
-        parts.append(f"loss {writer.tally.losses[-1].loss:.3f}")
+    if writer.tally.last_losses:
+        parts.append(f"loss {writer.tally.last_losses[-1].loss:.3f}")
     parts.append(f"{snapshot.train_tokens_per_s:,.0f} tokens/s")
     if engine.info.games:
         parts.append(f"{snapshot.frames_per_s:.1f} frames/s")
@@ -134,8 +134,8 @@ def _note(snapshot: Snapshot, engine: Engine, writer: RunWriter) -> str:
 def _closing_note(tally: Tally, exit_reason: str) -> str:
     summary = summarise(tally, exit_reason)
     note = f"{'ended by ' if exit_reason.startswith('SIG') else ''}{exit_reason} after {summary['steps']} steps"
-    if tally.losses and tally.losses[0].step:
-        note += f", from step {tally.losses[0].step} to {tally.losses[-1].step + 1}"
+    if tally.first_loss and tally.first_loss.step:
+        note += f", from step {tally.first_loss.step} to {tally.last_losses[-1].step + 1}"
     if summary["last_loss"] is not None:
         note += f", loss {summary['last_loss']:.3f}"
     if summary["held_out_loss"] is not None:
