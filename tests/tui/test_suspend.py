@@ -15,6 +15,8 @@ import pytest
 from job_shell import ENTERS, LEAVES, PROMPT, JobShell
 from test_terminal import DEMO, environment
 
+from ofa_tui.record.reader import RecordedRun
+
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs a shell with job control")
 
 
@@ -117,3 +119,31 @@ def test_a_stray_sigcont_costs_a_redraw_and_nothing_more(shell: JobShell) -> Non
     os.kill(process, signal.SIGCONT)
     drawn_again(shell, before)
     quit_with(shell, 0)
+
+
+def test_a_headless_run_is_held_and_recorded_whole(tmp_path: Path) -> None:
+    (tmp_path / "story.txt").write_text("Once there was a fox who lived under a hill and liked the rain.\n" * 400)
+    shell = JobShell(120, 30, environment(), tmp_path)
+
+    def steps() -> int:
+        path = tmp_path / "out" / "loss.csv"
+        return path.read_text().count("\n") - 1 if path.exists() else 0
+
+    try:
+        shell.type(f"{sys.executable} -m ofa_tui --record out --preset shakespeare-char --data story.txt --tokenizer "
+                   "bytes --steps 60 --sms train=1,serve=1,doom=0\n")  # fmt: skip
+        shell.wait_for(lambda: steps() >= 3, 120)
+        shell.type("\x1a")
+        shell.wait_for_text("Stopped")
+        shell.follow(0.5)
+        then = steps()
+        shell.follow(1.5)
+        assert steps() == then < 60
+        shell.type("fg\n")
+        shell.wait_for(lambda: (tmp_path / "out" / "summary.json").exists(), 120)
+        assert shell.exit_code() == 0
+    finally:
+        shell.close()
+    run = RecordedRun(tmp_path / "out")
+    assert run.complete and [entry.step for entry in run.losses] == list(range(60))
+    assert "stopped by SIGTSTP, and continued" in (tmp_path / "out" / "kernel.log").read_text()
