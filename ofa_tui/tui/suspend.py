@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import termios
 from typing import TYPE_CHECKING
 
 from textual.drivers.linux_driver import LinuxDriver
@@ -18,6 +19,7 @@ from ofa_tui.tui.flow import FrameFlow
 if TYPE_CHECKING:
     from ofa_tui.tui.app import OfaApp
 
+BRACKETED_PASTE, HIDDEN_CURSOR = "\x1b[?2004h", "\x1b[?25l"
 NOT_STOPPED_S = 0.3
 """A process that still runs so long after SIGTSTP is not stopped by it: no shell could continue it."""
 ANSWERS_S = 0.5
@@ -32,6 +34,7 @@ class Suspension:
     def __init__(self, app: OfaApp, driver: LinuxDriver) -> None:
         self._app, self._driver = app, driver
         self._loop = asyncio.get_running_loop()
+        self._modes = termios.tcgetattr(driver.fileno)
         self._returned_at = self._loop.time()
         self._goes_on = False
         self.away = False
@@ -67,10 +70,11 @@ class Suspension:
         if self.away:
             self._return()
         elif self._loop.time() - self._returned_at > SAME_S:
-            # After SIGSTOP, which nobody can catch, the terminal is as others left it.
-            self._hold()
-            self._driver.suspend_application_mode()
-            self._return()
+            # After SIGSTOP, which nobody can catch, the shell has used the terminal as it was, but for its modes. (The
+            # thread that reads keys may wait for the end of a line; it must not be waited for.)
+            termios.tcsetattr(self._driver.fileno, termios.TCSANOW, self._modes)
+            self._driver.write(BRACKETED_PASTE + HIDDEN_CURSOR)
+            self._draw_again()
 
     def _hold(self) -> None:
         self.away = True
@@ -85,12 +89,14 @@ class Suspension:
         if os.tcgetpgrp(self._driver.fileno) != os.getpgrp():  # continued in the background
             self._stop_process()
             return
-        app = self._app
         self._driver.resume_application_mode()
         self.away, self._returned_at = False, self._loop.time()
-        app.flow = FrameFlow()
-        app.refresh(layout=True)
-        app.repaint_all(everything=True)
+        self._draw_again()
         if self._goes_on:
-            app.engine.pause(False)
-            app.say("going on: the run was held while this program was stopped")
+            self._app.engine.pause(False)
+            self._app.say("going on: the run was held while this program was stopped")
+
+    def _draw_again(self) -> None:
+        self._app.flow = FrameFlow()
+        self._app.refresh(layout=True)
+        self._app.repaint_all(everything=True)

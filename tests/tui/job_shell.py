@@ -30,6 +30,10 @@ class JobShell:
     def type(self, text: str) -> None:
         os.write(self.terminal, text.encode())
 
+    def command(self, line: str) -> None:
+        """A late answer of the terminal to the program before may stand at the prompt: that line is ended first."""
+        self.type(f"\n{line}\n")
+
     def follow(self, seconds: float) -> None:
         self.wait_for(lambda: False, seconds, fail=False)
 

@@ -36,10 +36,10 @@ def stopped(shell: JobShell) -> bool:
     return shell.output.rfind(PROMPT.encode()) > shell.output.rfind(LEAVES) > 0
 
 
-def drawn_again(shell: JobShell, since: int) -> None:
-    """All of the screen, and pictures again."""
+def drawn_again(shell: JobShell, since: int, *, entered: bool = True) -> None:
+    """All of the screen, and pictures again; `entered`: on a screen of its own."""
     shell.wait_for(lambda: shell.output.count(b"\x1b[6n", since) > 5)
-    assert ENTERS in shell.output[since:]
+    assert (ENTERS in shell.output[since:]) == entered
     for pane in ("1 doom", "3 loss", "4 serve", "5 player", "0 T ", "ofa-tui"):
         assert pane in shell.text(since)
     assert not shell.cooked
@@ -64,10 +64,10 @@ def test_ctrl_z_gives_the_terminal_back_and_fg_draws_all_again(shell: JobShell) 
         shell.type("\x1a")
         shell.wait_for(lambda: stopped(shell) and shell.cooked)
         before = len(shell.output)
-        shell.type("echo $((6 * 7))\n")
+        shell.command("echo $((6 * 7))")
         shell.wait_for_text("\n42", before)
         before = len(shell.output)
-        shell.type("fg\n")
+        shell.command("fg")
         drawn_again(shell, before)
         assert "held while this program was stopped" in shell.text(before)
     quit_with(shell, 0)
@@ -83,7 +83,7 @@ def test_the_run_is_held_meanwhile(shell: JobShell) -> None:
     time.sleep(6)
     before = len(shell.output)
     first = step(0)
-    shell.type("fg\n")
+    shell.command("fg")
     drawn_again(shell, before)
     assert 0 <= step(before) - first < 60, "it makes 18 steps a second"
 
@@ -92,11 +92,11 @@ def test_in_the_background_it_stays_stopped(shell: JobShell) -> None:
     shell.type("\x1a")
     shell.wait_for(lambda: stopped(shell) and shell.cooked)
     before = len(shell.output)
-    shell.type("bg\n")
+    shell.command("bg")
     shell.follow(1.5)
     assert shell.cooked and ENTERS not in shell.output[before:]
     before = len(shell.output)
-    shell.type("fg\n")
+    shell.command("fg")
     drawn_again(shell, before)
 
 
@@ -104,11 +104,9 @@ def test_after_sigstop_the_screen_is_drawn_again_and_left_as_it_was(shell: JobSh
     process = process_of(shell)
     os.kill(process, signal.SIGSTOP)
     shell.wait_for_text("Stopped")
-    shell.type("\n")  # ends the line that late answers of the terminal began
-    shell.follow(0.5)
     before = len(shell.output)
-    shell.type("fg\n")
-    drawn_again(shell, before)
+    shell.command("fg")
+    drawn_again(shell, before, entered=False)
     os.kill(process, signal.SIGTERM)
     assert shell.exit_code() == 128 + signal.SIGTERM
 
@@ -117,7 +115,7 @@ def test_a_stray_sigcont_costs_a_redraw_and_nothing_more(shell: JobShell) -> Non
     process = process_of(shell)
     before = len(shell.output)
     os.kill(process, signal.SIGCONT)
-    drawn_again(shell, before)
+    drawn_again(shell, before, entered=False)
     quit_with(shell, 0)
 
 
@@ -139,7 +137,7 @@ def test_a_headless_run_is_held_and_recorded_whole(tmp_path: Path) -> None:
         then = steps()
         shell.follow(1.5)
         assert steps() == then < 60
-        shell.type("fg\n")
+        shell.command("fg")
         shell.wait_for(lambda: (tmp_path / "out" / "summary.json").exists(), 120)
         assert shell.exit_code() == 0
     finally:
