@@ -19,6 +19,7 @@ from textual.screen import ModalScreen, Screen
 from textual.theme import Theme as TextualTheme
 from textual.widget import Widget
 from textual.widgets import Input
+from textual.worker import WorkerFailed
 
 from ofa_tui.crash import write_crash_log
 from ofa_tui.doom.players import BEHAVIOURS
@@ -131,9 +132,11 @@ class OfaApp(App[int], inherit_bindings=False):
         self._bindings = BindingsMap(self._make_bindings())
 
     def _handle_exception(self, error: Exception) -> None:
-        """A dialog that fails is closed, and the run goes on; what fails beneath ends the app."""
+        """A dialog that fails, or what works for one in the background, is ended and the run goes on; what fails
+        beneath ends the app."""
         pump = active_message_pump.get(None)
-        if not isinstance(pump, Widget) or not any(isinstance(node, ModalScreen) for node in pump.ancestors_with_self):
+        in_dialog = isinstance(pump, Widget) and any(isinstance(node, ModalScreen) for node in pump.ancestors_with_self)
+        if not in_dialog and not isinstance(error, WorkerFailed):
             super()._handle_exception(error)
             return
         log = write_crash_log(error)

@@ -33,6 +33,11 @@ class FailingDialog(Dialog):
     def on_key(self, event: events.Key) -> None:
         if event.key == "w":
             raise KeyError("invented too")
+        if event.key == "b":
+            self.app.run_worker(self.work())
+
+    async def work(self) -> None:
+        raise LookupError("invented as well")
 
 
 class Hasty(Dialog):
@@ -64,7 +69,7 @@ async def test_a_key_pressed_twice_closes_once() -> None:
         assert "failed" not in run.text("footer")
 
 
-@pytest.mark.parametrize("key", ["w", "a"])
+@pytest.mark.parametrize("key", ["w", "a", "b"])
 async def test_it_is_closed_and_the_rest_goes_on(key: str, log: Path) -> None:
     async with session(100, 30) as run:
         run.app.push_screen(FailingDialog())
