@@ -11,12 +11,17 @@ from typing import Any, cast
 
 from rich.console import RenderableType
 from textual import events
+from textual._context import active_message_pump
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingsMap
-from textual.screen import Screen
+from textual.drivers.linux_driver import LinuxDriver
+from textual.screen import ModalScreen, Screen
 from textual.theme import Theme as TextualTheme
+from textual.widget import Widget
 from textual.widgets import Input
+from textual.worker import WorkerFailed
 
+from ofa_tui.crash import write_crash_log
 from ofa_tui.doom.players import BEHAVIOURS
 from ofa_tui.engine.protocol import Engine, Event, Snapshot
 from ofa_tui.engine.replay import ReplayEngine
@@ -48,6 +53,7 @@ from ofa_tui.tui.picture import Blocks
 from ofa_tui.tui.plot import PlotView
 from ofa_tui.tui.replay_handlers import replay_news
 from ofa_tui.tui.strips import CellsUpdate, console_for, supported
+from ofa_tui.tui.suspend import Suspension
 from ofa_tui.tui.theme import Theme, for_depth, load_themes
 
 POLL_S = 1 / 35
@@ -55,6 +61,8 @@ TEXT_EVERY = {"header": 9, "tiles": 9, "footer": 18, "sms": 5, "loss": 9, "serve
 """Polls between two paintings of a pane; the Doom pane is painted with every new frame."""
 MESSAGE_S = 5.0
 HEARTBEAT_POLLS = 18
+ALWAYS = ("quit_now", "suspend")
+"""Actions that work whatever is open."""
 MODAL_POLLS = 9
 """Under a dialog, which makes Textual draw everything the slow way, panes are painted every so many polls."""
 
@@ -118,6 +126,8 @@ class OfaApp(App[int], inherit_bindings=False):
         self.loop: asyncio.AbstractEventLoop | None = None
         self.heartbeat: Callable[[], object] = lambda: None
         """Called twice a second."""
+        self.suspension: Suspension | None = None
+        """In a terminal."""
         self.sms_box = Box(0, 0, 0, 0)
         self.sent_command = manual.TicCommand()
         self._message: tuple[str, int] | None = None
@@ -131,6 +141,24 @@ class OfaApp(App[int], inherit_bindings=False):
         self._unreported = 0
         """Bytes written since the last request for a report."""
         self._bindings = BindingsMap(self._make_bindings())
+
+    def _handle_exception(self, error: Exception) -> None:
+        """A dialog that fails, or what works for one in the background, is ended and the run goes on; what fails
+        beneath ends the app."""
+        pump = active_message_pump.get(None)
+        in_dialog = isinstance(pump, Widget) and any(isinstance(node, ModalScreen) for node in pump.ancestors_with_self)
+        if not in_dialog and not isinstance(error, WorkerFailed):
+            super()._handle_exception(error)
+            return
+        log = write_crash_log(error)
+        self.call_later(self._close_dialogs)
+        self.say(f"a dialog failed ({type(error).__name__}: {error}) and was closed; please report it with {log}",
+                 error=True)  # fmt: skip
+
+    def _close_dialogs(self) -> None:
+        while len(self.screen_stack) > 1:
+            self.pop_screen()
+        self.repaint_all(everything=True)
 
     def _fatal_error(self) -> None:
         """Textual would print a traceback here; the session raises the error once the terminal is restored."""
@@ -151,7 +179,7 @@ class OfaApp(App[int], inherit_bindings=False):
                 f"perform({action.name!r})",
                 action.help,
                 show=False,
-                priority=action.name == "quit_now",
+                priority=action.name in ALWAYS,
                 id=action.name,
             )
             for action in self.actions
@@ -204,8 +232,9 @@ class OfaApp(App[int], inherit_bindings=False):
 
     def on_mount(self) -> None:
         self.loop = asyncio.get_running_loop()
+        if isinstance(self._driver, LinuxDriver):
+            self.suspension = Suspension(self, self._driver)
         self.start_polling()
-        self.app_resume_signal.subscribe(self, lambda _: self.repaint_all(everything=True))
         self._request_report()
         if self.options.record_from_start and self.options.recorder:
             self.do.perform("record")
@@ -217,6 +246,10 @@ class OfaApp(App[int], inherit_bindings=False):
     def start_polling(self) -> None:
         """Polls the engine and paints, from now on."""
         self.set_interval(POLL_S, self._tick)
+
+    def on_unmount(self) -> None:
+        if self.suspension is not None:
+            self.suspension.close()
 
     def apply_theme(self) -> None:
         """Gives Textual's own widgets (dialogs, prompt, palette) the theme's colours."""
@@ -342,8 +375,9 @@ class OfaApp(App[int], inherit_bindings=False):
         modal = len(self.screen_stack) > 1
         if modal and self._polls % MODAL_POLLS:
             return
+        away = self.suspension is not None and self.suspension.away
         self._held_back = not self._display_due and not self.flow.ready(now)
-        if self._display_due or self._held_back:
+        if away or self._display_due or self._held_back:
             return
         slow = 35 if self.options.reduced_motion else 1
         due = [name for name, polls in TEXT_EVERY.items() if self._polls - self._painted[name] >= max(slow, polls)]
@@ -498,7 +532,7 @@ class OfaApp(App[int], inherit_bindings=False):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys of the table rest while a dialog is open, a prompt is written or a person plays, but for a few."""
-        if action != "perform" or parameters == ("quit_now",):
+        if action != "perform" or parameters[0] in ALWAYS:
             return True
         if len(self.screen_stack) > 1:
             return False

@@ -24,10 +24,13 @@ class Depth(Enum):
 
 
 def detect_depth(environ: Mapping[str, str] = os.environ) -> Depth:
-    """The depth the environment announces: NO_COLOR (no-color.org), then COLORTERM, then TERM."""
+    """The depth the environment announces: NO_COLOR (no-color.org), then COLORTERM, then TERM. What serves the app to
+    a browser says TEXTUAL_COLOR_SYSTEM, and its TERM is that of the terminal it was started in."""
     if environ.get("NO_COLOR"):
         return Depth.NONE
-    if environ.get("COLORTERM", "").lower() in ("truecolor", "24bit"):
+    if "truecolor" in (environ.get("COLORTERM", "").lower(), environ.get("TEXTUAL_COLOR_SYSTEM")):
+        return Depth.TRUECOLOR
+    if environ.get("COLORTERM", "").lower() == "24bit":
         return Depth.TRUECOLOR
     term = environ.get("TERM", "").lower()
     if term.endswith("-direct") or "kitty" in term or "alacritty" in term or "ghostty" in term:

@@ -9,7 +9,9 @@ from rich.table import Table
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding
+from textual.command import CommandPalette
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
@@ -28,8 +30,20 @@ class Dialog(ModalScreen[object]):
 
     BINDINGS = [Binding("escape", "close", show=False)]  # noqa: RUF012
 
+    def dismiss(self, result: object = None) -> AwaitComplete:
+        """Once: a key pressed twice may come when the dialog is gone already."""
+        return super().dismiss(result) if self.is_current else AwaitComplete.nothing()
+
     def action_close(self) -> None:
         self.dismiss(None)
+
+
+class Palette(CommandPalette):
+    """Textual's command palette."""
+
+    def dismiss(self, result: None = None) -> AwaitComplete:
+        """Once, as a Dialog."""
+        return super().dismiss(result) if self.is_current else AwaitComplete.nothing()
 
 
 class HelpScreen(Dialog):

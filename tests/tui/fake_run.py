@@ -126,7 +126,7 @@ class FakeEngine:
         self._clock, self.corridor, self._palette = clock, Corridor(), card_palette()
         self._frozen = frozen_frame
         self._offset = start_at_s
-        self._started = self._now = 0.0
+        self._started = self._now = self._paused_at = 0.0
         self.posted: list[Event] = []
         self.paused = self.stopped = self.held = False
         self.stepped = 0
@@ -169,6 +169,10 @@ class FakeEngine:
         self._applied.append(AppliedEvent(event, self._steps))
 
     def pause(self, paused: bool) -> None:
+        if paused and not self.paused:
+            self._paused_at = self._clock()
+        elif self.paused and not paused:
+            self._started += self._clock() - self._paused_at
         self.paused = paused
 
     def hold_games(self, held: bool) -> None:

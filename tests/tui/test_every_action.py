@@ -78,6 +78,7 @@ EFFECTS: dict[str, Effect] = {
     "prompt": Effect(lambda run: run.app.prompting and run.app.focused is run.app.query_one("#prompt")),
     "help": Effect(shows(HelpScreen)),
     "quit": Effect(shows(QuitScreen)),
+    "suspend": Effect(lambda run: "only in a terminal" in run.text("footer")),
     "quit_now": Effect(lambda run: run.app.return_code == 0),
     "rewind": Effect(lambda run: run.engine.held and posts("rewind", 1)(run)),
     "forward": Effect(lambda run: run.engine.stepped, ("pause", "tick")),

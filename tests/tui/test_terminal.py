@@ -192,6 +192,7 @@ def test_the_locale_says_which_characters_there_are(environ: dict[str, str], cod
 def test_depths() -> None:
     assert detect_depth({"TERM": "xterm-256color", "COLORTERM": "truecolor"}) is Depth.TRUECOLOR
     assert detect_depth({"TERM": "screen-256color"}) is Depth.EIGHT_BIT
+    assert detect_depth({"TERM": "linux", "TEXTUAL_COLOR_SYSTEM": "truecolor"}) is Depth.TRUECOLOR
     assert detect_depth({"TERM": "linux"}) is Depth.FOUR_BIT
     assert detect_depth({"TERM": "vt100"}) is Depth.NONE
     assert detect_depth({"TERM": "xterm-256color", "COLORTERM": "truecolor", "NO_COLOR": "1"}) is Depth.NONE
