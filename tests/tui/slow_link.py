@@ -92,6 +92,7 @@ def spawn(command: Sequence[str], columns: int, rows: int, environ: dict[str, st
     """(process id, descriptor of the terminal's far side)."""
     pid, descriptor = pty.fork()
     if pid == 0:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # tests in the background of a shell inherit that it is ignored
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         os.execvpe(command[0], list(command), environ)
     return pid, descriptor
