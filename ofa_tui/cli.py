@@ -11,7 +11,6 @@ import io
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NoReturn, TextIO, cast
 
@@ -33,7 +32,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "runs": ("ofa_tui.commands.runs", "list recorded runs with their figures"),
     "report": ("ofa_tui.commands.report", "make a web page of a recorded run, with its plots, texts and frames"),
     "screenshot": ("ofa_tui.commands.screenshot", "picture the terminal UI, of a recorded run or a new one"),
-    "export": ("ofa_tui.commands.export", "make a film of a recorded run's Doom"),
+    "export": ("ofa_tui.commands.export", "make a film of a recorded run's Doom, or a cast of its UI"),
     "doom": ("ofa_tui.commands.doom", "play a Doom demo, with its trace or frames"),
     "eval": ("ofa_tui.commands.evaluate", "measure a checkpoint on held-out text"),
     "prepare": ("ofa_tui.data.prepare", "tokenise a corpus ahead of time"),
@@ -70,6 +69,8 @@ def _main_parser() -> argparse.ArgumentParser:
                         help="run headless and write everything into DIR")
     record.add_argument("--frame-every", type=float, default=10.0, metavar="S",
                         help="seconds between two PNG frames (default: 10)")
+    record.add_argument("--cast", default="", metavar="COLUMNSxROWS",
+                        help="write the UI at that size down too, as an asciicast, 10 frames a second at most")
     record.add_argument("--doom-demo", type=settings.named_path, metavar="OUT.lmp",
                         help="write Doom's player down as a demo")
     http.add_arguments(parser)
@@ -81,10 +82,12 @@ def _main_parser() -> argparse.ArgumentParser:
 
 def _run(args: argparse.Namespace) -> int:
     from ofa_tui import settings
+    from ofa_tui.commands.screen_size import parse_size
 
     chosen = _resumed(args) if args.resume is not None else settings.from_arguments(args)
     if not 0.1 <= args.frame_every <= 1e9:
         raise OfaError(f"--frame-every {args.frame_every:g} cannot be; choose 0.1 seconds or more")
+    cast = parse_size(args.cast, "--cast") if args.cast else None
     if args.record is not None:
         from ofa_tui.commands.record import record_run
         from ofa_tui.tui.theme import check_theme
@@ -92,7 +95,9 @@ def _run(args: argparse.Namespace) -> int:
         if args.theme is not None:
             check_theme(args.theme)
         return record_run(chosen, args.record, frame_every_s=args.frame_every, doom_demo=args.doom_demo,
-                          endpoint=_endpoint(args))
+                          endpoint=_endpoint(args), cast=cast, theme=args.theme or "")
+    if cast is not None:
+        raise OfaError("--cast needs --record DIR: the UI is written down while a run is recorded")
     if args.doom_demo is not None:
         raise OfaError("--doom-demo needs --record DIR: a demo is written while a run is recorded")
     from ofa_tui.commands.watch import watch_run
@@ -142,17 +147,12 @@ def _dispatch(arguments: list[str]) -> int:
     return _run(_main_parser().parse_args(arguments))
 
 
-def _report_bug() -> int:
+def _report_bug(error: Exception) -> int:
     """An error nobody foresaw: the traceback goes into a file, a sentence to the user."""
-    from ofa_tui import locations
+    from ofa_tui.crash import write_crash_log
 
-    log = locations.cache() / "crash.log"
-    with contextlib.suppress(OSError):
-        log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text(traceback.format_exc())
-    kind, error, _ = sys.exc_info()
-    name = kind.__name__ if kind else "error"
-    say(f"ofa-tui: internal error ({name}: {error}); this is a bug, please report it with {log}")
+    log = write_crash_log(error)
+    say(f"ofa-tui: internal error ({type(error).__name__}: {error}); this is a bug, please report it with {log}")
     return 70
 
 
@@ -212,7 +212,7 @@ def _reported(work: Callable[[], int], output: _Output) -> int:
             return 0
         if os.environ.get("OFA_TUI_DEBUG"):
             raise
-        return _report_bug()
+        return _report_bug(error)
 
 
 def guarded(work: Callable[[], int]) -> int:

@@ -47,7 +47,7 @@ class Progress:
         self._started = clock()
         self._drawn_at = float("-inf")
         self._first: tuple[float, float] | None = None
-        self._tty = self._stream.isatty()
+        self._tty = self._stream.isatty() and os.environ.get("TERM") != "dumb"
         self._open_rows = 0
         """Rows of the terminal that the line takes which is still to be redrawn."""
         self._said: float | None = None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from ofa_tui.assemble import Assembled
 from ofa_tui.checkpoint.folder import Claim, check_new, earlier_checkpoints
 from ofa_tui.checkpoint.saver import Saver
+from ofa_tui.console import say
 from ofa_tui.settings import Settings
 
 NOT_SAVED = 4
@@ -49,10 +49,13 @@ def saver_of(run: Assembled, settings: Settings, claim: Claim) -> Saver:
     return saver
 
 
-def code_with_missed(code: int, saver: Saver | None) -> int:
-    """The exit code of a run that would end with `code`. Says which checkpoints could not be saved, if any."""
+def final_code(code: int, saver: Saver | None, settings: Settings) -> int:
+    """The exit code of a run that would end with `code`. Says which checkpoints could not be saved, and that a run
+    which a signal ended has none of its end, where that is so."""
+    if code > 128 and not settings.writes_checkpoints:
+        say("ofa-tui: the end of this run was not kept, so no run can go on from it; --checkpoint-at-end keeps it")
     missed = saver.missed() if saver else ""
     if not missed:
         return code
-    print(f"ofa-tui: {missed}", file=sys.stderr)
+    say(f"ofa-tui: {missed}")
     return code or NOT_SAVED

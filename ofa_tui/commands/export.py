@@ -1,4 +1,4 @@
-"""`ofa-tui export DIR -o doom.gif`: the Doom of a recorded run as a film."""
+"""`ofa-tui export DIR -o doom.gif`: the Doom of a recorded run as a film; `--cast 120x40`: its UI as an asciicast."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from ofa_tui.commands.export_cast import export_cast
 from ofa_tui.engine.protocol import Frame
 from ofa_tui.errors import OfaError
 from ofa_tui.progress import Progress
 from ofa_tui.record.files import cannot_write, check_place, write_whole
 from ofa_tui.record.reader import RecordedRun
+from ofa_tui.record.writer import CAST
 from ofa_tui.settings import named_path
 
 TICS_PER_S = 35
@@ -34,38 +36,50 @@ ADVICE = "make room, or choose another place with -o"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=named_path, metavar="DIR", help="a folder that --record wrote")
-    parser.add_argument("-o", "--output", type=named_path, default=Path("doom.gif"), metavar="FILE",
-                        help="FILE.gif, or FILE.mp4 where ffmpeg is installed (default: doom.gif)")
+    parser.add_argument("-o", "--output", type=named_path, metavar="FILE",
+                        help="FILE.gif, or FILE.mp4 where ffmpeg is installed (default: doom.gif); "
+                        f"FILE.cast with --cast (default: {CAST})")
+    parser.add_argument("--cast", default="", metavar="COLUMNSxROWS",
+                        help="of the UI at that size, as an asciicast, 10 frames a second at most")
+    parser.add_argument("--theme", default="", metavar="NAME", help="colours of a cast (default: dark)")
     parser.add_argument("--from", dest="start", type=float, default=0.0, metavar="S",
-                        help="begin here, in seconds of the game (default: 0)")
+                        help="begin here, in seconds of the game, of a cast those of the run (default: 0)")
     parser.add_argument("--to", dest="end", type=float, metavar="S", help="end here (default: the end)")
     parser.add_argument("--every", type=int, metavar="N",
                         help=f"keep every Nth tic (default: {EVERY_OF_GIF} for a GIF, all for MP4)")
-    parser.add_argument("--game", type=int, default=1, metavar="N",
+    parser.add_argument("--game", type=int, metavar="N",
                         help="which game; of all but the first, one frame a second was kept (default: 1)")
 
 
 def run(args: argparse.Namespace) -> int:
-    write = {".gif": _write_gif, ".mp4": _write_mp4}.get(args.output.suffix)
-    if write is None:
-        raise OfaError(f"-o {args.output} has none of the endings .gif and .mp4; give it the one you want")
-    every = args.every if args.every is not None else EVERY_OF_GIF if args.output.suffix == ".gif" else 1
-    if not 1 <= every <= 10_000:
-        raise OfaError(f"--every {every} cannot be; choose 1 to 10000")
     if not args.start >= 0:
         raise OfaError(f"--from {args.start:g} cannot be; choose 0 seconds or more")
     if args.end is not None and not args.end > args.start:
         raise OfaError(f"--to {args.end:g} is not after --from {args.start:g}; choose a later second")
-    check_place(args.output, "the film")
-    frames = _chosen(RecordedRun(args.folder), args, every)
-    first = next(frames, None)
-    if first is None:
-        raise OfaError(f"{args.folder} has no frames of game {args.game} there; choose another moment or another game")
-    print(write(args.output, first, frames))
+    print(export_cast(args) if args.cast else _export_film(args))
     return 0
 
 
-def _chosen(run: RecordedRun, args: argparse.Namespace, every: int) -> Iterator[Frame]:
+def _export_film(args: argparse.Namespace) -> str:
+    output = args.output or Path("doom.gif")
+    game = args.game if args.game is not None else 1
+    if args.theme:
+        raise OfaError("--theme is for a cast of the UI; leave it out, or give --cast too")
+    write = {".gif": _write_gif, ".mp4": _write_mp4}.get(output.suffix)
+    if write is None:
+        raise OfaError(f"-o {output} has none of the endings .gif and .mp4; give it the one you want")
+    every = args.every if args.every is not None else EVERY_OF_GIF if output.suffix == ".gif" else 1
+    if not 1 <= every <= 10_000:
+        raise OfaError(f"--every {every} cannot be; choose 1 to 10000")
+    check_place(output, "the film")
+    frames = _chosen(RecordedRun(args.folder), args, game, every)
+    first = next(frames, None)
+    if first is None:
+        raise OfaError(f"{args.folder} has no frames of game {game} there; choose another moment or another game")
+    return write(output, first, frames)
+
+
+def _chosen(run: RecordedRun, args: argparse.Namespace, game: int, every: int) -> Iterator[Frame]:
     """Frames of the game between the two moments, at least `every` tics apart."""
     due = args.start * TICS_PER_S
     for timed in run.frames():
@@ -74,7 +88,7 @@ def _chosen(run: RecordedRun, args: argparse.Namespace, every: int) -> Iterator[
         tic = frame.number - 1
         if args.end is not None and tic >= args.end * TICS_PER_S:
             return
-        if frame.game == args.game - 1 and tic >= due:
+        if frame.game == game - 1 and tic >= due:
             due = tic + every
             yield frame
 

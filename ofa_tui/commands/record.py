@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ofa_tui.assemble import assemble, check
-from ofa_tui.commands.checkpoints import checkpoint_folder, code_with_missed, saver_of
+from ofa_tui.commands.checkpoints import checkpoint_folder, final_code, saver_of
 from ofa_tui.console import say
 from ofa_tui.errors import OfaError
 from ofa_tui.installation import command
 from ofa_tui.record.demo_log import DemoRecorder
 from ofa_tui.record.session import record
-from ofa_tui.record.writer import RunWriter, claim_folder
+from ofa_tui.record.writer import CAST, RunWriter, claim_folder
 from ofa_tui.settings import Settings
 
 if TYPE_CHECKING:
+    from ofa_tui.engine.protocol import Engine
     from ofa_tui.http.server import Endpoint
+    from ofa_tui.tui.run_cast import RunCast
 
 
 def record_run(
@@ -29,8 +32,13 @@ def record_run(
     frame_every_s: float,
     doom_demo: Path | None = None,
     endpoint: Endpoint | None = None,
+    cast: tuple[int, int] | None = None,
+    theme: str = "",
 ) -> int:
-    """Runs to the last step and its held-out sweep. Raises OfaError; a folder that got no run is taken away again."""
+    """Runs to the last step and its held-out sweep; with `cast`, writes the UI at that size (columns, rows) down too.
+
+    Raises OfaError; a folder that got no run is taken away again.
+    """
     check(settings, doom_required=True)
     if doom_demo is not None and not settings.sms[2]:
         raise OfaError("--doom-demo has nothing to write: no SM plays Doom in this run; give it one with --sms doom=1")
@@ -42,7 +50,10 @@ def record_run(
         writer = RunWriter(folder, facts, run.engine.info, frame_every_s=frame_every_s, demo=demo)
         for name, text in run.texts.items():
             writer.add_text(name, text)
-        with endpoint.serving(run.engine, run.sampling) if endpoint else contextlib.nullcontext(run.engine) as engine:
+        with contextlib.ExitStack() as stack:
+            engine = stack.enter_context(endpoint.serving(run.engine, run.sampling)) if endpoint else run.engine
+            if cast:
+                writer.companion = stack.enter_context(_cast(folder / CAST, run.engine, cast, theme))
             code = record(engine, writer, saver)
     missed = run.events - writer.tally.events_applied
     if missed > 0:
@@ -50,7 +61,13 @@ def record_run(
     if demo is not None:
         _say_demo(demo)
     say(f"the record is in {folder}; look at it with: {command()} replay {shlex.quote(str(folder))}")
-    return code_with_missed(code, saver)
+    return final_code(code, saver, settings)
+
+
+def _cast(path: Path, engine: Engine, size: tuple[int, int], theme: str) -> contextlib.closing[RunCast]:
+    from ofa_tui.tui.run_cast import RunCast
+
+    return contextlib.closing(RunCast(path, engine, size, theme=theme, timestamp=int(time.time())))
 
 
 def _say_demo(demo: DemoRecorder) -> None:

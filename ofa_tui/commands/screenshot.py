@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from ofa_tui import settings
+from ofa_tui.commands.screen_size import parse_size
 from ofa_tui.engine.protocol import Engine, Snapshot
 from ofa_tui.engine.replay import ReplayEngine
 from ofa_tui.errors import AbortedError, OfaError
@@ -21,7 +21,6 @@ from ofa_tui.tui.layout import PANES
 from ofa_tui.tui.theme import check_theme
 
 FORMATS = (".png", ".svg", ".txt")
-MOST_COLUMNS, MOST_ROWS = 500, 200
 LIVE_STEP = 100
 LIVE_POLL_S = 1 / 35
 
@@ -40,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    size = _size(args.size)
+    size = parse_size(args.size, "--size")
     if args.output.suffix not in FORMATS:
         raise OfaError(f"-o {args.output} has none of the endings {', '.join(FORMATS)}; give it the one you want")
     check_place(args.output, "the picture")
@@ -51,15 +50,6 @@ def run(args: argparse.Namespace) -> int:
     write_whole(args.output, _encode(grid, args.output.suffix), "make room, or choose another place with -o")
     print(args.output)
     return 0
-
-
-def _size(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"([0-9]{1,4})x([0-9]{1,4})", text)
-    columns, rows = (int(found[1]), int(found[2])) if found else (0, 0)
-    if not (1 <= columns <= MOST_COLUMNS and 1 <= rows <= MOST_ROWS):
-        raise OfaError(f"--size {text!r} is no size; write for example --size 160x48, at most "
-                       f"{MOST_COLUMNS}x{MOST_ROWS}")
-    return columns, rows
 
 
 def _encode(grid: Grid, suffix: str) -> bytes:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ofa_tui.assemble import assemble, check
-from ofa_tui.commands.checkpoints import checkpoint_folder, code_with_missed, saver_of
+from ofa_tui.commands.checkpoints import checkpoint_folder, final_code, saver_of
 from ofa_tui.console import say
 from ofa_tui.engine.protocol import RunInfo, Snapshot
 from ofa_tui.record.writer import RunWriter
@@ -41,7 +41,7 @@ def watch_run(
         saver = saver_of(run, settings, claim) if run.engine.can_copy_state else None
         options = replace(
             preferences.options(),
-            recorder=_recorder(facts, run.engine.info),
+            recorder=live_recorder(facts, run.engine.info),
             checkpoint=saver.ask if saver else None,
             theme=theme or preferences.theme,
             reduced_motion=reduced_motion or preferences.reduced_motion,
@@ -50,7 +50,7 @@ def watch_run(
         )
         with endpoint.serving(run.engine, run.sampling) if endpoint else nullcontext(run.engine) as engine:
             if saver is None:
-                return run_ui(engine, options)
+                return final_code(run_ui(engine, options), None, settings)
             saver.start()
             try:
                 code = run_ui(engine, options)
@@ -58,7 +58,7 @@ def watch_run(
                 saver.close()
                 for text in saver.news(run.engine.poll().saved):
                     say(f"ofa-tui: {text}")
-        return code_with_missed(code, saver)
+        return final_code(code, saver, settings)
 
 
 class _LiveRecording:
@@ -75,5 +75,6 @@ class _LiveRecording:
         self._writer.finish("recording stopped")
 
 
-def _recorder(facts: Mapping[str, Any], info: RunInfo) -> Callable[[], _LiveRecording]:
+def live_recorder(facts: Mapping[str, Any], info: RunInfo) -> Callable[[], _LiveRecording]:
+    """What the key `r` opens: a record in the working directory, with `facts` in its run.json."""
     return lambda: _LiveRecording(facts, info)

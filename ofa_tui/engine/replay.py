@@ -78,7 +78,7 @@ class ReplayEngine:
     @property
     def growing(self) -> bool:
         """Whether the run may still go on."""
-        return self.follow and not self._run.ended
+        return self.follow and not self._run.ended and not self._run.killed
 
     @property
     def waited_s(self) -> float:
@@ -136,7 +136,7 @@ class ReplayEngine:
             self._looked_at = clock
             before = self.end
             self.timeline.refresh()
-            if self.end > before or self._run.ended:
+            if self.end > before or not self.growing:
                 self._grown_at = clock
         if self._read_at is not None:
             self._at = min(self.end, self._at + (clock - self._read_at) * self.speed)

@@ -137,7 +137,8 @@ class Block:
                 continue
             if kind not in (KEY, DELTA):
                 raise ValueError(f"record of kind {kind}")
-            status = np.frombuffer(data, status_dtype, 1, at)[0]
+            # A copy: whoever keeps the facts of a frame would keep the block's pictures too.
+            status = np.frombuffer(data, status_dtype, 1, at)[0].copy()
             at += status_dtype.itemsize + PIXELS
             if at > len(data):
                 raise ValueError("half a frame")
@@ -174,7 +175,7 @@ class FrameFile:
         self._lost = False
         self._bad: set[int] = set()
         self._status_dtype: np.dtype | None = None
-        self._facts: dict[int, list[FrameFacts]] = {}
+        self._first_seconds: dict[int, float | None] = {}
         self._palettes: dict[int, dict[int, np.ndarray]] = {}
         self._unpacked: OrderedDict[int, Block] = OrderedDict()
         self.torn = False
@@ -213,16 +214,17 @@ class FrameFile:
 
     def facts(self, block: int) -> list[FrameFacts]:
         """Of the frames of a block, in order."""
-        if block not in self._facts:
-            unpacked = self._unpack(block)
-            self._facts[block] = unpacked.facts if unpacked else []
-        return self._facts[block]
+        unpacked = self._unpack(block)
+        return unpacked.facts if unpacked else []
 
     def first_seconds(self, block: int) -> float:
         """When the block begins; one without frames begins with the one before it."""
         while block >= 0:
-            if facts := self.facts(block):
-                return facts[0].seconds
+            if block not in self._first_seconds:
+                facts = self.facts(block)
+                self._first_seconds[block] = facts[0].seconds if facts else None
+            if (seconds := self._first_seconds[block]) is not None:
+                return seconds
             block -= 1
         return -math.inf
 

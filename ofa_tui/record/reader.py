@@ -20,6 +20,7 @@ from ofa_tui.record.events import from_line
 from ofa_tui.record.frame_log import FrameFile, TimedFrame
 from ofa_tui.record.kernel_log import parse_change
 from ofa_tui.record.lines import GrowingLines
+from ofa_tui.record.presence import writer_is_gone
 from ofa_tui.record.summary import Tally, summarise
 
 KILLED = "killed"
@@ -46,15 +47,20 @@ class RecordedRun:
         self._log = GrowingLines(folder / "kernel.log", parse_change)
         self.frame_file = FrameFile(folder / "frames.zst")
         self._written_summary: dict[str, Any] = {}
+        self.killed = False
+        """Whether its writer is known to have ended without a summary."""
         self.refresh()
 
     def refresh(self) -> None:
         """Reads what was written since."""
+        # First: a writer that was gone before the summary is looked for did not write one.
+        gone = writer_is_gone(self.folder)
         # The summary is written last, and a line of progress.jsonl after all that came before it.
         self._written_summary = self._written_summary or _read_object(self.folder / "summary.json")
         for part in (self._samples, self._losses, self._sweeps, self._served, self._events, self._log):
             part.refresh()
         self.frame_file.refresh()
+        self.killed = gone and not self._written_summary
 
     @cached_property
     def run(self) -> dict[str, Any]:
@@ -148,7 +154,8 @@ class RecordedRun:
             "finished": "where the run was finished",
             "stopped": "where the run was stopped",
             "recording stopped": "where the recording was stopped and the run went on",
-            KILLED: "where the record breaks off: the run was killed, or it still goes on",
+            KILLED: "where the run was killed" if self.killed
+            else "where the record breaks off: the run was killed, or it still goes on",
         }
         return known.get(self.exit_reason, f"where the run {self.exit_reason}") + (
             f": {self.message}" if self.message else "")
@@ -161,7 +168,8 @@ class RecordedRun:
         return max([*times, float(self._written_summary.get("seconds", 0.0))])
 
     def _recomputed(self) -> dict[str, Any]:
-        tally = Tally(self.info.tokens_per_step, losses=self.losses, sweeps=self.sweeps)
+        tally = Tally(self.info.tokens_per_step, sweeps=self.sweeps)
+        tally.add_losses(self.losses)
         for token in self.served:
             tally.add_served(token)
         for timed in self.frames():

@@ -20,6 +20,7 @@ h1 { font-size: 1.6rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; border-bo
 table { border-collapse: collapse; margin: .6rem 0; } .wide { overflow-x: auto; }
 th, td { text-align: left; vertical-align: top; padding: .15rem 1rem .15rem 0; border-bottom: 1px solid var(--grid);
   overflow-wrap: anywhere; }
+tr > td:first-child { white-space: nowrap; }
 th { font-weight: 600; color: var(--muted); } td.number { text-align: right; font-variant-numeric: tabular-nums; }
 pre { background: var(--panel); padding: .6rem .8rem; white-space: pre-wrap; overflow-wrap: anywhere;
   unicode-bidi: isolate; }

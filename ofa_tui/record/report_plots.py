@@ -19,6 +19,8 @@ WIDTH, HEIGHT = 760, 260
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 30, 34
 """Room beside the axes."""
 SMOOTHED_COLUMNS = 15
+AT_ZERO = 0.03
+"""A curve that begins within this share of its length from 0 is drawn from 0 on."""
 READINGS: dict[str, tuple[str, str, float]] = {
     "power_w": ("power", "W", 1.0),
     "clock_mhz": ("clock", "MHz", 1.0),
@@ -51,6 +53,8 @@ class Plot:
     lines: list[Line] = field(default_factory=list)
     log: bool = False
     from_zero: bool = False
+    counts: bool = False
+    """Values are whole numbers that may be equal: no ticks between them, and each line shows under those above it."""
 
     @property
     def drawable(self) -> bool:
@@ -119,7 +123,7 @@ def roles_of(sample: dict[str, Any]) -> list[str]:
 def _roles_plot(run: RecordedRun) -> Plot:
     lines = [_sampled(run, role, partial(_role_count, role), role) for role in abi.ROLES]
     return Plot("roles", "SMs by role", "seconds since the launch", [line for line in lines if line.y.any()],
-                from_zero=True)
+                from_zero=True, counts=True)
 
 
 def _role_count(role: str, sample: dict[str, Any]) -> int:
@@ -193,14 +197,14 @@ def draw_plot(plot: Plot, canvas: Canvas) -> None:
     lines = [_finite(line) for line in plot.lines if np.isfinite(line.y).any()]
     frame = _frame(plot, lines)
     _draw_axes(plot, frame, canvas)
-    for line in lines:
+    for above, line in zip(range(len(lines) - 1, -1, -1), lines, strict=True):
         if line.points:
             for at in _polyline(frame, line.x, line.y):
                 canvas.marker(at, line.colour)
         elif line.band:
             _draw_band(frame, line, canvas)
         else:
-            canvas.line(_polyline(frame, line.x, line.y), line.colour, 1.5)
+            canvas.line(_polyline(frame, line.x, line.y), line.colour, 1.5 + 2.5 * above * plot.counts)
     _draw_legend(plot, lines, canvas)
 
 
@@ -214,7 +218,8 @@ def _frame(plot: Plot, lines: list[Line]) -> _Frame:
     low, high = float(y.min()), float(y.max())
     zero_axis = Axis(min(0.0, low), max(high * 1.05, 1e-9), False)
     axis = zero_axis if plot.from_zero else value_axis(low, high, plot.log)
-    return _Frame(float(x.min()), max(float(x.max()), float(x.min()) + 1e-3), axis)
+    start = 0.0 if 0 <= x.min() < AT_ZERO * x.max() else float(x.min())
+    return _Frame(start, max(float(x.max()), start + 1e-3), axis)
 
 
 def _polyline(frame: _Frame, x: np.ndarray, y: np.ndarray) -> list[tuple[float, float]]:
@@ -235,6 +240,8 @@ def _draw_band(frame: _Frame, line: Line, canvas: Canvas) -> None:
 def _draw_axes(plot: Plot, frame: _Frame, canvas: Canvas) -> None:
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
     for value in ticks(frame.axis, 16):
+        if plot.counts and value % 1:
+            continue
         y = float(frame.y(np.array(value)))
         canvas.line([(LEFT, y), (right, y)], "grid")
         canvas.text((LEFT - 6, y + 4), _label(value), "muted", "end")

@@ -109,7 +109,15 @@ def flat(values: Any, name: str = "") -> Iterator[tuple[str, str]]:
         if isinstance(value, dict | list) and value:
             yield from flat(value, dotted)
         else:
-            yield dotted, "none" if value is None else Path(value).name if _is_place(value) else str(value)
+            yield dotted, _plain_text(value)
+
+
+def _plain_text(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, int) and abs(value) >= 100_000:
+        return f"{value:,}"
+    return Path(value).name if _is_place(value) else str(value)
 
 
 def _is_place(value: Any) -> bool:
@@ -283,7 +291,8 @@ def _known(run: RecordedRun) -> list[str]:
         (len(run.samples), "samples of throughput and of the SMs, about one a second; rates are of the last second"),
         (len(run.served), "served tokens, each with the version of the weights that made it"),
         (summary.get("frames_kept") or 0, "frames of the first game"),
-        (len(run.events), "events, with the step, token or tic at which they took effect"),
+        (len(run.events), "event, with the step, token or tic at which it took effect" if len(run.events) == 1
+         else "events, with the step, token or tic at which they took effect"),
     ]
     readings = ", ".join(READINGS.get(name, (name,))[0] for name in reading_names(run))
     known = [f"{_format(count, ',d')} {what}" for count, what in lines if count]

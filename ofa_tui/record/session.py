@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -21,15 +22,29 @@ POLLS_PER_S = 70
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
+STOPPING_S = 0.05
+"""The stop that a process asked for reaches all its threads well within this time."""
+
+
+class _Caught(list[int]):
+    """The signals that came, in order, but for SIGTSTP: `stop` tells whether that came last."""
+
+    stop = False
+
+
 @contextlib.contextmanager
-def _catching_signals() -> Iterator[list[int]]:
-    """The signals that came, in order; while it is open none of them ends the process."""
-    caught: list[int] = []
+def _catching_signals() -> Iterator[_Caught]:
+    """While it is open none of the signals ends or stops the process."""
+    caught = _Caught()
 
     def note(number: int, frame: FrameType | None) -> None:
         caught.append(number)
 
+    def note_stop(number: int, frame: FrameType | None) -> None:
+        caught.stop = True
+
     before = {number: signal.signal(number, note) for number in SIGNALS}
+    before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, note_stop)
     try:
         yield caught
     finally:
@@ -93,7 +108,7 @@ def _follow(
     writer: RunWriter,
     saver: Saver | None,
     progress: Progress,
-    caught: list[int],
+    caught: _Caught,
     sleep: Callable[[float], None],
 ) -> Snapshot:
     """Writes every snapshot until one says that the run is over, or a signal comes."""
@@ -102,7 +117,22 @@ def _follow(
         if snapshot.state in ("finished", "stopped", "aborted") or caught:
             return snapshot
         progress.update(snapshot.steps_done, _note(snapshot, engine, writer))
+        if caught.stop:
+            caught.stop = False
+            progress.end()
+            _stop_process(engine)
+            writer.log(f"{snapshot.seconds:.3f} s: stopped by SIGTSTP, and continued")
         sleep(1 / POLLS_PER_S)
+
+
+def _stop_process(engine: Engine) -> None:
+    """Until SIGCONT. The run is held: a GPU's kernel would go on with nobody to write down what it does."""
+    engine.pause(True)
+    noting = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTSTP)
+    time.sleep(STOPPING_S)
+    signal.signal(signal.SIGTSTP, noting)
+    engine.pause(False)
 
 
 def _write(engine: Engine, writer: RunWriter, saver: Saver | None, progress: Progress) -> Snapshot:
@@ -121,8 +151,8 @@ def _reason(last: Snapshot, writer: RunWriter) -> str:
 
 def _note(snapshot: Snapshot, engine: Engine, writer: RunWriter) -> str:
     parts = [f"step {snapshot.steps_done}/{engine.info.steps}"]
-    if writer.tally.losses:
-        parts.append(f"loss {writer.tally.losses[-1].loss:.3f}")
+    if writer.tally.last_losses:
+        parts.append(f"loss {writer.tally.last_losses[-1].loss:.3f}")
     parts.append(f"{snapshot.train_tokens_per_s:,.0f} tokens/s")
     if engine.info.games:
         parts.append(f"{snapshot.frames_per_s:.1f} frames/s")
@@ -134,8 +164,8 @@ def _note(snapshot: Snapshot, engine: Engine, writer: RunWriter) -> str:
 def _closing_note(tally: Tally, exit_reason: str) -> str:
     summary = summarise(tally, exit_reason)
     note = f"{'ended by ' if exit_reason.startswith('SIG') else ''}{exit_reason} after {summary['steps']} steps"
-    if tally.losses and tally.losses[0].step:
-        note += f", from step {tally.losses[0].step} to {tally.losses[-1].step + 1}"
+    if tally.first_loss and tally.first_loss.step:
+        note += f", from step {tally.first_loss.step} to {tally.last_losses[-1].step + 1}"
     if summary["last_loss"] is not None:
         note += f", loss {summary['last_loss']:.3f}"
     if summary["held_out_loss"] is not None:

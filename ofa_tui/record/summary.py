@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,10 @@ class Tally:
     """Counts kept while a run goes on (or while its record is read)."""
 
     tokens_per_step: int
-    losses: list[StepLoss] = field(default_factory=list)
+    steps: int = 0
+    """Losses seen. Of them the first and the newest are kept: a run may go on for days."""
+    first_loss: StepLoss | None = None
+    last_losses: deque[StepLoss] = field(default_factory=lambda: deque(maxlen=LAST_LOSSES))
     sweeps: list[SweepLoss] = field(default_factory=list)
     tokens_served: int = 0
     stories: dict[int, str] = field(default_factory=dict)
@@ -33,7 +37,7 @@ class Tally:
     seconds: float = 0.0
 
     def add(self, snapshot: Snapshot) -> None:
-        self.losses += snapshot.losses
+        self.add_losses(snapshot.losses)
         self.sweeps += snapshot.sweeps
         for token in snapshot.served:
             self.add_served(token)
@@ -41,6 +45,12 @@ class Tally:
             self.add_frame(frame.number, snapshot.seconds)
         self.events_applied += len(snapshot.applied)
         self.seconds = max(self.seconds, snapshot.seconds)
+
+    def add_losses(self, losses: Sequence[StepLoss]) -> None:
+        if losses and self.first_loss is None:
+            self.first_loss = losses[0]
+        self.steps += len(losses)
+        self.last_losses.extend(losses)
 
     @property
     def served_text(self) -> str:
@@ -78,8 +88,7 @@ def summarise(tally: Tally, exit_reason: str, message: str = "") -> dict[str, An
     the launch, or the first step of a record that began later, to the last step; `held_out_loss` is the last sweep over
     every held-out window, else the last sweep.
     """
-    losses = [entry.loss for entry in tally.losses]
-    tokens = len(losses) * tally.tokens_per_step
+    last = [entry.loss for entry in tally.last_losses]
     held_out = _held_out(tally.sweeps)
     frames = tally.last_frame[0] - tally.first_frame[0] if tally.first_frame and tally.last_frame else 0
     frames_s = tally.last_frame[1] - tally.first_frame[1] if tally.first_frame and tally.last_frame else 0.0
@@ -87,14 +96,14 @@ def summarise(tally: Tally, exit_reason: str, message: str = "") -> dict[str, An
         "exit_reason": exit_reason,
         "message": message,
         "seconds": round(tally.seconds, 3),
-        "steps": len(losses),
-        "first_loss": losses[0] if losses else None,
-        "last_loss": losses[-1] if losses else None,
-        f"mean_last_{LAST_LOSSES}": _mean(losses[-LAST_LOSSES:]),
+        "steps": tally.steps,
+        "first_loss": tally.first_loss.loss if tally.first_loss else None,
+        "last_loss": last[-1] if last else None,
+        f"mean_last_{LAST_LOSSES}": _mean(last),
         "held_out_loss": held_out.loss if held_out else None,
         "held_out_step": held_out.step if held_out else None,
         "held_out_complete": held_out.complete if held_out else None,
-        "tokens_trained": tokens,
+        "tokens_trained": tally.steps * tally.tokens_per_step,
         "tokens_per_s": _tokens_per_s(tally),
         "tokens_served": tally.tokens_served,
         "versions_served": list(tally.versions_served) if tally.versions_served else None,
@@ -106,11 +115,11 @@ def summarise(tally: Tally, exit_reason: str, message: str = "") -> dict[str, An
 
 
 def _tokens_per_s(tally: Tally) -> float | None:
-    if not tally.losses:
+    if tally.first_loss is None:
         return None
-    first, last = tally.losses[0], tally.losses[-1]
+    first, last = tally.first_loss, tally.last_losses[-1]
     from_launch = first.step == 0
-    steps = len(tally.losses) - (not from_launch)
+    steps = tally.steps - (not from_launch)
     seconds = last.seconds - (0.0 if from_launch else first.seconds)
     return round(steps * tally.tokens_per_step / seconds, 1) if seconds > 0 else None
 

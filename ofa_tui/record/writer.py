@@ -5,7 +5,7 @@
     served.jsonl    every token with its piece of text                   events.jsonl    steering, for --events
     frames/*.png    a frame of game 0 now and then                       frames.zst      frames (frame_log.py)
     kernel.log      launch, states, roles, abort                         summary.json    at the end (summary.py)
-    checkpoints.jsonl  what was written, and what could not be
+    checkpoints.jsonl  what was written, and what could not be           ui.cast         the UI (--cast)
     ptxas.txt       the assembler's report on a GPU's kernel
     timeline.bin    what each SM ran and when, with --timeline (timeline_log.py)
 
@@ -19,7 +19,7 @@ import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -34,15 +34,17 @@ from ofa_tui.record.frame_log import FrameEncoder
 from ofa_tui.record.kernel_log import roles_line, sweep_line
 from ofa_tui.record.machine import describe_machine
 from ofa_tui.record.png import encode_png
+from ofa_tui.record.presence import Presence
 from ofa_tui.record.summary import Tally, summarise
 from ofa_tui.record.timeline_log import TimelineLog
 
 FORMAT = 1
 SAMPLE_EVERY_S = 1.0
 LOSS_HEADER = "step,loss,lr,seconds"
+CAST = "ui.cast"
 FILES = (
     "run.json", "loss.csv", "progress.jsonl", "sweeps.jsonl", "served.jsonl", "events.jsonl", "frames.zst",
-    "checkpoints.jsonl", "kernel.log", "summary.json", "timeline.bin",
+    "checkpoints.jsonl", "kernel.log", CAST, "summary.json", "timeline.bin",
 )  # fmt: skip
 
 
@@ -66,6 +68,18 @@ def claim_folder(folder: Path) -> None:
         raise OfaError(f"cannot write into {folder} ({reason}); give --record a folder that can be written") from None
 
 
+class Companion(Protocol):
+    """What is written beside the record's own files, from the same snapshots."""
+
+    def write(self, snapshot: Snapshot) -> None:
+        """Takes every snapshot in order. Raises OfaError where it cannot be written."""
+        ...
+
+    def close(self) -> None:
+        """A second call changes nothing. Raises OfaError."""
+        ...
+
+
 class RunWriter:
     """Takes the snapshots of one run and writes them down. Needs neither a terminal nor a GPU."""
 
@@ -79,11 +93,14 @@ class RunWriter:
         Raises OfaError as `claim_folder` does, and for a full disk.
         """
         claim_folder(folder)
+        self._presence = Presence(folder)
         self.folder = folder
         self.info = info
         self.tally = Tally(info.tokens_per_step)
         self._frame_every_s = frame_every_s
         self._demo = demo
+        self.companion: Companion | None = None
+        """Gets every snapshot from now on, and is closed with the record."""
         write_json(
             folder / "run.json",
             {
@@ -135,6 +152,8 @@ class RunWriter:
         self._write_changes(snapshot)
         if self._sample is None or snapshot.seconds - self._sample.seconds >= SAMPLE_EVERY_S:
             self._write_sample(snapshot)
+        if self.companion:
+            self.companion.write(snapshot)
 
     def log(self, text: str) -> None:
         """A line, or several, in kernel.log."""
@@ -156,6 +175,8 @@ class RunWriter:
         files = (self._loss, self._progress, self._sweeps, self._served, self._events, self._checkpoints, self._frames,
                  self._log)
         try:
+            if self.companion:
+                self.companion.close()
             self._write_others(self.tally.seconds)
             self._frames.write(self._encoder.flush())
             if self._newest_frame and self._picture and self._newest_frame.number != self._picture[0]:
@@ -165,6 +186,7 @@ class RunWriter:
             self.log(f"{self.tally.seconds:.3f} s: {exit_reason}{': ' + message if message else ''}")
             write_json(self.folder / "summary.json", summary)
         finally:
+            self._presence.close()
             for file in files:
                 file.close()
             self._timeline.close()

@@ -14,9 +14,18 @@ def run_ui(engine: Engine, options: UiOptions | None = None) -> int:
 
     Without `options` they are those of the person's settings file.
 
-    Raises OfaError before anything is started where the terminal cannot show it, and AbortedError after the
-    terminal is restored where the kernel stopped itself.
+    A terminal that cannot move its cursor gets the run in lines. Raises OfaError before anything is started where
+    nothing can be shown, and AbortedError after the terminal is restored where the kernel stopped itself.
     """
+    import os
+
+    from ofa_tui.tui.terminal import check_terminal, moves_cursor
+
+    check_terminal()
+    if not moves_cursor():
+        from ofa_tui.tui.lines import run_lines
+
+        return run_lines(engine, os.environ.get("TERM", ""))
     from ofa_tui.tui.session import run_session
 
     return run_session(engine, options)

@@ -110,5 +110,6 @@ ACTIONS: tuple[Action, ...] = (
     Action("screenshot_svg", (), "screenshot as SVG", "program"),
     Action("guide", (), "what the five panes show, one by one", "program"),
     Action("palette", (":",), "command palette", "program", palette=False),
+    Action("suspend", ("ctrl+z",), "stop the program, with its run, until the shell's fg", "program", playing=True),
     Action("quit_now", ("ctrl+c",), "quit at once", "program", palette=False, playing=True),
 )

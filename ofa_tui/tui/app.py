@@ -11,12 +11,17 @@ from typing import Any, cast
 
 from rich.console import RenderableType
 from textual import events
+from textual._context import active_message_pump
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingsMap
-from textual.screen import Screen
+from textual.drivers.linux_driver import LinuxDriver
+from textual.screen import ModalScreen, Screen
 from textual.theme import Theme as TextualTheme
+from textual.widget import Widget
 from textual.widgets import Input
+from textual.worker import WorkerFailed
 
+from ofa_tui.crash import write_crash_log
 from ofa_tui.doom.players import BEHAVIOURS
 from ofa_tui.engine.protocol import Engine, Event, Snapshot
 from ofa_tui.engine.replay import ReplayEngine
@@ -44,9 +49,11 @@ from ofa_tui.tui.model import RunModel
 from ofa_tui.tui.options import Recorder, UiOptions
 from ofa_tui.tui.pane import CellPane
 from ofa_tui.tui.panes import doom, loss, player, replay, serve, sms, status, streams, wall
+from ofa_tui.tui.picture import Blocks
 from ofa_tui.tui.plot import PlotView
 from ofa_tui.tui.replay_handlers import replay_news
-from ofa_tui.tui.strips import RowsUpdate, supported
+from ofa_tui.tui.strips import CellsUpdate, console_for, supported
+from ofa_tui.tui.suspend import Suspension
 from ofa_tui.tui.task_times import TaskTimes
 from ofa_tui.tui.theme import Theme, for_depth, load_themes
 
@@ -55,8 +62,15 @@ TEXT_EVERY = {"header": 9, "tiles": 9, "footer": 18, "sms": 5, "loss": 9, "serve
 """Polls between two paintings of a pane; the Doom pane is painted with every new frame."""
 MESSAGE_S = 5.0
 HEARTBEAT_POLLS = 18
+ALWAYS = ("quit_now", "suspend")
+"""Actions that work whatever is open."""
 MODAL_POLLS = 9
 """Under a dialog, which makes Textual draw everything the slow way, panes are painted every so many polls."""
+
+
+def gamma_for(depth: Depth) -> int:
+    """The step of picture.GAMMAS to begin with. The 256-colour cube has no dark browns: brighter frames keep hues."""
+    return 1 if depth is Depth.TRUECOLOR else 2
 
 
 class OfaApp(App[int], inherit_bindings=False):
@@ -87,16 +101,17 @@ class OfaApp(App[int], inherit_bindings=False):
         self.actions = apply_keymap(self.options.keymap)
         self.behaviours = BEHAVIOURS
         super().__init__()
+        self.console = console_for(self.depth)
+        self.apply_theme()
         self.do = handlers.Handlers(self)
         self.flow = FrameFlow()
         self.holds = manual.KeyHolds()
         self.zoom: str | None = None
         self.active = "doom" if engine.info.games else "loss"
         self.plot = PlotView(log=self.options.log_loss)
-        # The 256-colour cube has no dark browns: brighter frames keep their hues.
-        suits_depth = 1 if self.depth is Depth.TRUECOLOR else 2
-        self.gamma_step = suits_depth if self.options.gamma_step is None else self.options.gamma_step
+        self.gamma_step = gamma_for(self.depth) if self.options.gamma_step is None else self.options.gamma_step
         self.quadrants = self.options.quadrants
+        self.blocks = Blocks.QUARTERS
         self.selected_sm: int | None = None
         self.playing = False
         self.behaviours_before: dict[int, int] = {}
@@ -114,6 +129,8 @@ class OfaApp(App[int], inherit_bindings=False):
         self.loop: asyncio.AbstractEventLoop | None = None
         self.heartbeat: Callable[[], object] = lambda: None
         """Called twice a second."""
+        self.suspension: Suspension | None = None
+        """In a terminal."""
         self.sms_box = Box(0, 0, 0, 0)
         self.stream_boxes: dict[int, Box] = {}
         self.sent_command = manual.TicCommand()
@@ -123,11 +140,39 @@ class OfaApp(App[int], inherit_bindings=False):
         self._drawn_frames: list[int] = []
         self._painted = dict.fromkeys((*TEXT_EVERY, "doom"), -99)
         self._display_due = False
+        self._held_back = False
+        """Something was due, but the link had enough to do."""
+        self._unreported = 0
+        """Bytes written since the last request for a report."""
         self._bindings = BindingsMap(self._make_bindings())
+
+    def _handle_exception(self, error: Exception) -> None:
+        """A dialog that fails, or what works for one in the background, is ended and the run goes on; what fails
+        beneath ends the app."""
+        pump = active_message_pump.get(None)
+        in_dialog = isinstance(pump, Widget) and any(isinstance(node, ModalScreen) for node in pump.ancestors_with_self)
+        if not in_dialog and not isinstance(error, WorkerFailed):
+            super()._handle_exception(error)
+            return
+        log = write_crash_log(error)
+        self.call_later(self._close_dialogs)
+        self.say(f"a dialog failed ({type(error).__name__}: {error}) and was closed; please report it with {log}",
+                 error=True)  # fmt: skip
+
+    def _close_dialogs(self) -> None:
+        while len(self.screen_stack) > 1:
+            self.pop_screen()
+        self.repaint_all(everything=True)
 
     def _fatal_error(self) -> None:
         """Textual would print a traceback here; the session raises the error once the terminal is restored."""
+        self.on_exit_app()
         self._close_messages_no_wait()
+
+    def on_exit_app(self) -> None:
+        """Leaves an empty screen: one without a second, as of the Linux console or of screen, keeps what it shows."""
+        if self._driver is not None and not self.is_headless:
+            self._driver.write("\x1b[m\x1b[2J\x1b[H")
 
     # --- set-up ---------------------------------------------------------------------------------------------
 
@@ -138,7 +183,7 @@ class OfaApp(App[int], inherit_bindings=False):
                 f"perform({action.name!r})",
                 action.help,
                 show=False,
-                priority=action.name == "quit_now",
+                priority=action.name in ALWAYS,
                 id=action.name,
             )
             for action in self.actions
@@ -184,6 +229,7 @@ class OfaApp(App[int], inherit_bindings=False):
             name: CellPane(name, paint, self.depth, lambda: (self.colours.text, self.colours.background))
             for name, paint in painters.items()
         }
+        self.panes["doom"].tolerance = lambda: self.flow.tolerance
         prompt = Input(placeholder="prompt: Enter sends, Esc leaves", id="prompt", select_on_focus=False)
         prompt.display = False
         self.board = Board([*self.panes.values(), prompt], self.boxes)
@@ -191,8 +237,9 @@ class OfaApp(App[int], inherit_bindings=False):
 
     def on_mount(self) -> None:
         self.loop = asyncio.get_running_loop()
-        self.apply_theme()
-        self.set_interval(POLL_S, self._tick)
+        if isinstance(self._driver, LinuxDriver):
+            self.suspension = Suspension(self, self._driver)
+        self.start_polling()
         self._request_report()
         if self.options.record_from_start and self.options.recorder:
             self.do.perform("record")
@@ -200,6 +247,14 @@ class OfaApp(App[int], inherit_bindings=False):
             self.say(note)
         if self.options.introduce:
             self.call_after_refresh(self.do.perform, "guide")
+
+    def start_polling(self) -> None:
+        """Polls the engine and paints, from now on."""
+        self.set_interval(POLL_S, self._tick)
+
+    def on_unmount(self) -> None:
+        if self.suspension is not None:
+            self.suspension.close()
 
     def apply_theme(self) -> None:
         """Gives Textual's own widgets (dialogs, prompt, palette) the theme's colours."""
@@ -256,7 +311,7 @@ class OfaApp(App[int], inherit_bindings=False):
         """Paints these panes and shows the rows that changed; False if none did."""
         direct = supported() and not self.prompting and len(self.screen_stack) == 1
         boxes = self.boxes(*self.size)
-        update, changed = RowsUpdate(), False
+        update, changed = CellsUpdate(), False
         for name in names:
             if name not in self.panes:
                 continue
@@ -268,9 +323,9 @@ class OfaApp(App[int], inherit_bindings=False):
             if not direct or tuple(pane.size) != (box.width, box.height):
                 pane.refresh_rows(rows)
                 continue
-            for row in rows:
-                update.add(box.x, box.y + row, pane.strips[row], self.console)
+            update.add(pane.changes(box.x, box.y))
         if update:
+            self._unreported += update.size
             self._display(self.screen, cast(RenderableType, update))
         return changed
 
@@ -326,18 +381,23 @@ class OfaApp(App[int], inherit_bindings=False):
         modal = len(self.screen_stack) > 1
         if modal and self._polls % MODAL_POLLS:
             return
-        if self._display_due or not self.flow.ready(now):
+        away = self.suspension is not None and self.suspension.away
+        self._held_back = not self._display_due and not self.flow.ready(now)
+        if away or self._display_due or self._held_back:
             return
         slow = 35 if self.options.reduced_motion else 1
         due = [name for name, polls in TEXT_EVERY.items() if self._polls - self._painted[name] >= max(slow, polls)]
         shown = self.model.frames if self.games.wall else [self.model.frame]
         numbers = [frame.number for frame in shown if frame is not None]
         still = numbers == self._drawn_frames
-        if self._polls - self._painted["doom"] >= (18 if still else 9 if self.options.reduced_motion else 1):
+        pause = (3 if self.flow.tolerance else 18) if still else 9 if self.options.reduced_motion else 1
+        if self._polls - self._painted["doom"] >= pause:
             self._drawn_frames = numbers
             due.append("doom")
         for name in due:
             self._painted[name] = self._polls
+        if self.flow.wants_probe():
+            self._request_report()
         self._display_due = True
         if not self.paint(*due):
             self._display_due = False
@@ -345,19 +405,26 @@ class OfaApp(App[int], inherit_bindings=False):
     def post_display_hook(self) -> None:
         if getattr(self, "_display_due", False):
             self._display_due = False
-            self._request_report()
+            self._request_report(self._unreported or None)
+            self._unreported = 0
 
-    def _request_report(self) -> None:
-        """Asks the terminal to report when it has read all that was written so far."""
+    def _request_report(self, size: int | None = 0) -> None:
+        """Asks the terminal to report when it has read all that was written so far, a frame of `size` bytes last.
+
+        None: of as many as Textual makes of it.
+        """
         now = time.monotonic()
-        self.flow.sent(now)
+        self.flow.sent(now, size)
         if self.is_headless or self._driver is None or self.is_web:
             self.flow.acknowledged(now)
         else:
             self._driver.write("\x1b[6n")
 
     def on_cursor_position(self, _event: events.CursorPosition) -> None:
-        self.flow.acknowledged(time.monotonic())
+        now = time.monotonic()
+        self.flow.acknowledged(now)
+        if self._held_back:
+            self._repaint_due(now)
 
     def say(self, text: str, *, error: bool = False) -> None:
         """Shows a sentence in the footer for a while."""
@@ -423,7 +490,7 @@ class OfaApp(App[int], inherit_bindings=False):
         status.paint_footer(grid, self.colours, shown, self._footer_message(), playing=self.playing)
 
     def _paint_doom(self, grid: Grid) -> None:
-        style = doom.PictureStyle(self.depth, self.gamma_step, self.quadrants)
+        style = doom.PictureStyle(self.depth, self.gamma_step, self.quadrants, self.flow.tolerance, self.blocks)
         place, active = self._frame("doom"), self._is_active("doom")
         name = "manual" if self.playing else self.behaviour()
         inner = doom.paint_doom(grid, place, self.model, self.colours, active, style, name)
@@ -469,7 +536,7 @@ class OfaApp(App[int], inherit_bindings=False):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys of the table rest while a dialog is open, a prompt is written or a person plays, but for a few."""
-        if action != "perform" or parameters == ("quit_now",):
+        if action != "perform" or parameters[0] in ALWAYS:
             return True
         if len(self.screen_stack) > 1:
             return False
@@ -504,7 +571,7 @@ class OfaApp(App[int], inherit_bindings=False):
         self.active = str(widget.id)
         if widget.id == "sms":
             box = self.sms_box
-            plan = sms.plan_cells(self.model.info.n_sms, box.width, box.height)
+            plan = sms.plan_cells(self.model.info.n_sms, box.width, box.height, self.colours.shaded)
             x, y = event.x - box.x, event.y - box.y
             if 0 <= x < box.width and 0 <= y < box.height:
                 self.selected_sm = sms.cell_at(plan, self.model.info.n_sms, x, y)

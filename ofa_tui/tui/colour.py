@@ -24,10 +24,13 @@ class Depth(Enum):
 
 
 def detect_depth(environ: Mapping[str, str] = os.environ) -> Depth:
-    """The depth the environment announces: NO_COLOR (no-color.org), then COLORTERM, then TERM."""
+    """The depth the environment announces: NO_COLOR (no-color.org), then COLORTERM, then TERM. What serves the app to
+    a browser says TEXTUAL_COLOR_SYSTEM, and its TERM is that of the terminal it was started in."""
     if environ.get("NO_COLOR"):
         return Depth.NONE
-    if environ.get("COLORTERM", "").lower() in ("truecolor", "24bit"):
+    if "truecolor" in (environ.get("COLORTERM", "").lower(), environ.get("TEXTUAL_COLOR_SYSTEM")):
+        return Depth.TRUECOLOR
+    if environ.get("COLORTERM", "").lower() == "24bit":
         return Depth.TRUECOLOR
     term = environ.get("TERM", "").lower()
     if term.endswith("-direct") or "kitty" in term or "alacritty" in term or "ghostty" in term:
@@ -74,6 +77,12 @@ def luminance(colours: np.ndarray) -> np.ndarray:
     """Brightness 0..255 (Rec. 601 weights) of packed colours, i4 of the same shape."""
     values = colours.astype(np.int32)
     return (77 * (values >> 16 & 255) + 150 * (values >> 8 & 255) + 29 * (values & 255)) >> 8
+
+
+def light(colours: np.ndarray) -> np.ndarray:
+    """Relative luminance 0..1 (WCAG 2.2, with a plain power for its curve) of packed colours, f8 of the same shape."""
+    share: np.ndarray = (channels(colours) / 255.0) ** 2.2 @ (0.2126, 0.7152, 0.0722)
+    return share
 
 
 _CUBE_LEVELS = np.array([0, 95, 135, 175, 215, 255], np.int32)

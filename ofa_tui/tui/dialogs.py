@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rich.console import Group
+from rich.table import Table
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding
+from textual.command import CommandPalette
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
@@ -26,8 +30,20 @@ class Dialog(ModalScreen[object]):
 
     BINDINGS = [Binding("escape", "close", show=False)]  # noqa: RUF012
 
+    def dismiss(self, result: object = None) -> AwaitComplete:
+        """Once: a key pressed twice may come when the dialog is gone already."""
+        return super().dismiss(result) if self.is_current else AwaitComplete.nothing()
+
     def action_close(self) -> None:
         self.dismiss(None)
+
+
+class Palette(CommandPalette):
+    """Textual's command palette."""
+
+    def dismiss(self, result: None = None) -> AwaitComplete:
+        """Once, as a Dialog."""
+        return super().dismiss(result) if self.is_current else AwaitComplete.nothing()
 
 
 class HelpScreen(Dialog):
@@ -53,20 +69,21 @@ class HelpScreen(Dialog):
             self.dismiss(True)
 
 
-def _help_text(actions: list[Action], theme: Theme, notes: list[str]) -> Text:
-    text = Text()
+def _help_text(actions: list[Action], theme: Theme, notes: list[str]) -> Group:
+    """Two columns, so that a long explanation goes on below itself; notes below."""
+    table = Table.grid()
+    table.add_column(no_wrap=True)
+    table.add_column()
     by_group = {group: _help_lines([a for a in actions if a.group == group and a.keys]) for group in GROUPS}
     widest = max((len(keys) for lines in by_group.values() for keys, _ in lines), default=0)
     for group, lines in by_group.items():
         if not lines:
             continue
-        text.append(f"{group}\n", style=f"bold {to_hex(theme.bright)}")
+        table.add_row(Text(group, f"bold {to_hex(theme.bright)}"))
         for keys, explanation in lines:
-            text.append(f"  {keys:<{widest}}  ", style=f"bold {to_hex(theme.key)}")
-            text.append(f"{explanation}\n", style=to_hex(theme.text))
-    for note in notes:
-        text.append(f"\n{note}", style=to_hex(theme.muted))
-    return text
+            shown = Text(f"  {keys:<{widest}}  ", f"bold {to_hex(theme.key)}")
+            table.add_row(shown, Text(explanation, to_hex(theme.text)))
+    return Group(table, "", Text("\n".join(notes), to_hex(theme.muted)))
 
 
 def _help_lines(actions: list[Action]) -> list[tuple[str, str]]:

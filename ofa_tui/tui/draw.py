@@ -11,7 +11,7 @@ from ofa_tui.tui.grid import Grid
 from ofa_tui.tui.layout import Box, Frame
 from ofa_tui.tui.theme import Theme
 
-_EIGHTHS = " ▁▂▃▄▅▆▇█"
+EIGHTHS = " ▁▂▃▄▅▆▇█"
 _LEFT_EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -41,7 +41,10 @@ def draw_frame(
         _line(grid, (slice(-1, None), slice(None)), "─", line)
         for x, y, corner in ((0, 0, "╭"), (width - 1, 0, "╮"), (0, height - 1, "╰"), (width - 1, height - 1, "╯")):
             grid.text(x, y, corner, line)
-    end = _pieces(grid, 2 if frame.sides else 0, 0, title, width - 1, bold=True)
+    back = None
+    if active and theme.border_active == theme.border:  # without colours the title says it
+        title, back = [(text, theme.background) for text, _ in title], theme.border_active
+    end = _pieces(grid, 2 if frame.sides else 0, 0, title, width - 1, back, bold=True)
     length = sum(cell_len(text) for text, _ in subtitle) + 2
     if frame.sides:
         if subtitle and height > 1:
@@ -57,13 +60,16 @@ def _line(grid: Grid, where: tuple[slice, slice], character: str, colour: int) -
     grid.fg[where] = colour
 
 
-def _pieces(grid: Grid, x: int, y: int, pieces: Sequence[tuple[str, int]], end: int, *, bold: bool = False) -> int:
+def _pieces(
+    grid: Grid, x: int, y: int, pieces: Sequence[tuple[str, int]], end: int, back: int | None = None,
+    *, bold: bool = False,
+) -> int:
     if not pieces:
         return x
-    x = grid.text(x, y, " ", pieces[0][1])
+    x = grid.text(x, y, " ", pieces[0][1], back)
     for text, colour in pieces:
-        x = grid.text(x, y, text, colour, bold=bold, limit=max(0, end - x))
-    return grid.text(x, y, " ", pieces[-1][1], limit=max(0, end - x))
+        x = grid.text(x, y, text, colour, back, bold=bold, limit=max(0, end - x))
+    return grid.text(x, y, " ", pieces[-1][1], back, limit=max(0, end - x))
 
 
 def sparkline(
@@ -94,7 +100,7 @@ def sparkline(
     left = x + width - len(levels)
     for row in range(rows):
         base = 8 * (rows - 1 - row)
-        grid.text(left, y + row, "".join(_EIGHTHS[min(8, max(0, level - base))] for level in levels.tolist()), colour)
+        grid.text(left, y + row, "".join(EIGHTHS[min(8, max(0, level - base))] for level in levels.tolist()), colour)
 
 
 def bar(grid: Grid, x: int, y: int, width: int, share: float, colour: int, back: int) -> None:

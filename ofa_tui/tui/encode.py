@@ -10,10 +10,11 @@ SGR: ECMA-48 section 8.3.117; the 38/48 forms are ISO 8613-6's as xterm reads th
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
-from ofa_tui.tui.colour import Depth, luminance, quantise
+from ofa_tui.tui.colour import Depth, luminance, quantise, xterm_palette
 from ofa_tui.tui.grid import BOLD, SPACE, Grid
 
 _RESET = b"\x1b[0m"
@@ -63,9 +64,9 @@ def _forward_fill(values: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=1)
 def _decimals() -> np.ndarray:
-    """u1 [256, 3]: ASCII decimals, left-aligned, padded with 0."""
-    table = np.zeros((256, 3), np.uint8)
-    for value in range(256):
+    """u1 [1000, 3]: ASCII decimals, left-aligned, padded with 0."""
+    table = np.zeros((1000, 3), np.uint8)
+    for value in range(1000):
         digits = str(value).encode()
         table[value, : len(digits)] = list(digits)
     return table
@@ -112,6 +113,13 @@ def _utf8_slots(codes: np.ndarray) -> np.ndarray:
     return slots
 
 
+def as_shown(grid: Grid, depth: Depth) -> None:
+    """Puts the terminal's colours in place of those asked for, so that equal looks are equal cells."""
+    if depth in (Depth.EIGHT_BIT, Depth.FOUR_BIT):
+        palette = xterm_palette()
+        grid.fg[:], grid.bg[:] = palette[quantise(grid.fg, depth)], palette[quantise(grid.bg, depth)]
+
+
 def encode_rows(grid: Grid, depth: Depth) -> list[str]:
     """One string of SGR sequences and characters per row; each starts from and ends with the reset state."""
     height, width = grid.height, grid.width
@@ -121,28 +129,74 @@ def encode_rows(grid: Grid, depth: Depth) -> list[str]:
     behind = char == 0
     if behind.any():  # the second half of a wide character is drawn with the first
         fg, bg, bold = (_forward_fill(values, ~behind) for values in (fg, bg, bold))
+    slots = _cell_slots(char, fg, bg, bold, depth)
+    return [(row + _RESET).decode() for row in _squeeze(slots.reshape(height, -1))]
+
+
+def encode_cells(grid: Grid, where: np.ndarray, depth: Depth, x: int, y: int) -> bytes:
+    """What puts those cells of a grid on the screen whose top left cell is at column x, row y (from 0) of it.
+
+    where bool [h, w]; no column or row of the screen is beyond 999. Starts from and ends with the reset state, and
+    leaves the cursor anywhere.
+    """
+    where = where.copy()
+    behind = grid.char == 0
+    where[:, :-1] |= where[:, 1:] & behind[:, 1:]
+    rows, columns = np.nonzero(where & ~behind)
+    if not rows.size:
+        return b""
+    wide = np.zeros(where.shape, bool)
+    wide[:, :-1] = behind[:, 1:]
+    end = columns + 1 + wide[rows, columns]
+    gap = np.full(rows.size, -1)
+    gap[1:] = np.where(rows[1:] == rows[:-1], columns[1:] - end[:-1], -1)
+    char, fg, bg, attr = (values[rows, columns][None] for values in (grid.char, grid.fg, grid.bg, grid.attr))
+    slots = _cell_slots(char, fg, bg, (attr & BOLD).astype(bool), depth)
+    moves = _move_slots(rows + y, columns + x, gap)
+    return _squeeze(np.hstack((moves, slots)).reshape(1, -1))[0] + _RESET
+
+
+def _move_slots(rows: np.ndarray, columns: np.ndarray, gap: np.ndarray) -> np.ndarray:
+    """u1 [n, 10]: how the cursor comes to each cell, CUF over a gap in a row, CUP where it is -1 (ECMA-48 8.3)."""
+    slots = np.zeros((rows.size, 10), np.uint8)
+    decimals = _decimals()
+    moves = np.flatnonzero(gap)
+    slots[moves, :2] = list(b"\x1b[")
+    forward = np.flatnonzero(gap > 0)
+    slots[forward, 2:5] = decimals[gap[forward]]
+    slots[forward, 9] = ord("C")
+    jump = np.flatnonzero(gap < 0)
+    slots[jump, 2:5] = decimals[rows[jump] + 1]
+    slots[jump, 5] = ord(";")
+    slots[jump, 6:9] = decimals[columns[jump] + 1]
+    slots[jump, 9] = ord("H")
+    return slots
+
+
+def _cell_slots(char: np.ndarray, fg: np.ndarray, bg: np.ndarray, bold: np.ndarray, depth: Depth) -> np.ndarray:
+    """u1 [h * w, k]: each cell's bytes, with 0 between them; arguments [h, w], each row from the reset state on."""
     if depth is Depth.NONE:
-        return _encode_plain(char, bold, luminance(bg) > luminance(fg) + 24)
+        return _plain_slots(char, bold, luminance(bg) > luminance(fg) + 24)
     if depth is not Depth.TRUECOLOR:
         fg, bg = quantise(fg, depth), quantise(bg, depth)
     char, fg, bg = save_colours(char, fg, bg)
-    visible = char != SPACE
+    visible = (char != SPACE) & (char != 0)
     fg, bold = _forward_fill(fg, visible), _forward_fill(bold, visible)
-    fg_change, bg_change, bold_change = (np.ones((height, width), bool) for _ in range(3))
+    fg_change, bg_change, bold_change = (np.ones(char.shape, bool) for _ in range(3))
     for change, values in ((fg_change, fg), (bg_change, bg), (bold_change, bold)):
         change[:, 1:] = values[:, 1:] != values[:, :-1]
     bold_change[:, 0] = bold[:, 0]
-    return _assemble(char, fg, bg, bold, (fg_change, bg_change, bold_change), depth)
+    return _colour_cells(char, fg, bg, bold, (fg_change, bg_change, bold_change), depth)
 
 
-def _assemble(
+def _colour_cells(
     char: np.ndarray,
     fg: np.ndarray,
     bg: np.ndarray,
     bold: np.ndarray,
     changes: tuple[np.ndarray, np.ndarray, np.ndarray],
     depth: Depth,
-) -> list[str]:
+) -> np.ndarray:
     fg_change, bg_change, bold_change = (c.ravel() for c in changes)
     count = char.size
     colour_width = 16 if depth is Depth.TRUECOLOR else 9
@@ -166,10 +220,10 @@ def _assemble(
     slots[where, at_bg:at_end] = _colour_slots(bg.ravel()[where], True, depth)
     slots[:, at_end] = np.where(any_change, ord("m"), 0)
     slots[:, at_end + 1 :] = _utf8_slots(char.ravel())
-    return _squeeze(slots, char.shape[0])
+    return slots
 
 
-def _encode_plain(char: np.ndarray, bold: np.ndarray, reverse: np.ndarray) -> list[str]:
+def _plain_slots(char: np.ndarray, bold: np.ndarray, reverse: np.ndarray) -> np.ndarray:
     """No colours: bold, and reverse video where the background is the brighter one."""
     state = bold.astype(np.uint8) | reverse.astype(np.uint8) << 1
     before = np.zeros_like(state)
@@ -181,13 +235,12 @@ def _encode_plain(char: np.ndarray, bold: np.ndarray, reverse: np.ndarray) -> li
     changed = (state != before).ravel()
     slots[changed, :8] = codes[state.ravel()[changed]]
     slots[:, 8:] = _utf8_slots(char.ravel())
-    return _squeeze(slots, char.shape[0])
+    return slots
 
 
-def _squeeze(slots: np.ndarray, height: int) -> list[str]:
-    rows = slots.reshape(height, -1)
+def _squeeze(rows: np.ndarray) -> list[bytes]:
+    """Each row's bytes that are not 0."""
     used = rows != 0
     data = rows[used].tobytes()
     ends = np.cumsum(used.sum(axis=1)).tolist()
-    starts = [0, *ends[:-1]]
-    return [(data[a:b] + _RESET).decode() for a, b in zip(starts, ends, strict=True)]
+    return [data[a:b] for a, b in pairwise([0, *ends])]

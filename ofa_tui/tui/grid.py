@@ -83,15 +83,10 @@ class Grid:
             setattr(taken, name, getattr(self, name)[rows])
         return taken
 
-    def changed_rows(self, other: Grid) -> np.ndarray:
-        """Indices of the rows that differ from `other` (a grid of the same size)."""
-        same = (
-            (self.char == other.char).all(axis=1)
-            & (self.fg == other.fg).all(axis=1)
-            & (self.bg == other.bg).all(axis=1)
-            & (self.attr == other.attr).all(axis=1)
-        )
-        return np.flatnonzero(~same)
+    def changed_cells(self, other: Grid) -> np.ndarray:
+        """bool [h, w]: cells that look other than in `other`, a grid of the same size. Blanks have no foreground."""
+        differs = (self.char != other.char) | (self.bg != other.bg) | (self.attr != other.attr)
+        return differs | ((self.fg != other.fg) & (self.char != SPACE))
 
     def lines(self) -> list[str]:
         """The text alone, for tests and for people."""

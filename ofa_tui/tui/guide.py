@@ -21,6 +21,8 @@ from ofa_tui.tui.layout import Box
 from ofa_tui.tui.panes.status import show_key
 from ofa_tui.tui.theme import Theme
 
+LEAST_WIDTH = 24
+"""Of the text; what a narrower terminal has no room for is cut off."""
 WIDTH = 46
 """Cells of the box, six of them border and padding."""
 
@@ -99,7 +101,7 @@ class GuideScreen(Dialog):
         box = self.query_one(Vertical)
         columns, rows = self.app.size
         width = min(WIDTH, columns)
-        text = self._text(width - 6)
+        text = self._text(max(LEAST_WIDTH, width - 6))
         height = min(rows, len(text.plain.splitlines()) + 4)
         pane = self._point(STOPS[self._at].pane)
         left, top = place_beside(pane or Box(0, 0, columns, rows), width, height, columns, rows)

@@ -17,7 +17,7 @@ from ofa_tui.engine.protocol import Event, Saved, Snapshot
 from ofa_tui.errors import OfaError
 from ofa_tui.installation import command
 from ofa_tui.record.files import make_folder, write_whole
-from ofa_tui.tui.dialogs import HelpScreen, QuitScreen, RoleScreen
+from ofa_tui.tui.dialogs import HelpScreen, Palette, QuitScreen, RoleScreen
 from ofa_tui.tui.doom_handlers import DoomHandlers
 from ofa_tui.tui.guide import GuideScreen
 from ofa_tui.tui.layout import Box, SizeClass
@@ -206,7 +206,7 @@ class Handlers(DoomHandlers, ReplayHandlers):
         if app.active == "sms":
             box = app.sms_box
             count = app.model.info.n_sms
-            plan = sms.plan_cells(count, box.width, box.height)
+            plan = sms.plan_cells(count, box.width, box.height, app.colours.shaded)
             app.selected_sm = sms.moved(plan, count, app.selected_sm, dx, dy)
             app.paint("sms")
         elif app.active == "loss" and app.model.losses.count:
@@ -370,8 +370,7 @@ class Handlers(DoomHandlers, ReplayHandlers):
         app.push_screen(GuideScreen(shown, app.colours, point), ended)
 
     def do_palette(self) -> None:
-        app = self._app
-        app.action_command_palette()
+        self._app.push_screen(Palette())
 
     def do_quit(self) -> None:
         app = self._app
@@ -384,6 +383,13 @@ class Handlers(DoomHandlers, ReplayHandlers):
         if app.replay is not None and app.replay.growing:
             question = "Leave? The run itself goes on."
         app.push_screen(QuitScreen(question, app.colours), lambda answer: self.leave() if answer else None)
+
+    def do_suspend(self) -> None:
+        app = self._app
+        if app.suspension is None:
+            app.say("only in a terminal can this program be stopped")
+        else:
+            app.suspension.stop()
 
     def do_quit_now(self) -> None:
         self.leave()

@@ -5,11 +5,13 @@ Original pixels are 1.2 times as high as wide, so 320x200 fills a 4:3 rectangle;
 
 from __future__ import annotations
 
+from contextlib import suppress
+from enum import Enum
 from functools import lru_cache
 
 import numpy as np
 
-from ofa_tui.tui.colour import Depth, luminance
+from ofa_tui.tui.colour import Depth, channels, luminance
 from ofa_tui.tui.encode import QUADRANTS
 from ofa_tui.tui.grid import Grid
 
@@ -21,11 +23,33 @@ FULL_COLUMNS = 100
 HALF_BLOCK_COLUMNS = 120
 """From this width on half blocks are fine enough; below, quarter blocks double the columns."""
 
+
+class Blocks(Enum):
+    """The block characters that a terminal has."""
+
+    NONE = ""
+    HALVES = "▀"
+    QUARTERS = "▀▘"
+
+
 GAMMAS = (1.0, 0.8, 0.65, 0.52)
 """Exponents the gamma key steps through; frames are drawn for a bright tube in a dark room."""
 
+ALONG_ROWS = 0.6
+"""Share of a tolerance that goes into rows: streaks show sooner than what stays behind."""
+
 _LUMINANCE = np.array([77, 150, 29], np.int32)
+_WEIGHTS = np.array([3, 6, 1], np.int32)
 _RAMP = np.array([ord(c) for c in " .:-=+*#%@"], np.uint32)
+
+
+def blocks_of(codec: str) -> Blocks:
+    """Those of a character set."""
+    for blocks in (Blocks.QUARTERS, Blocks.HALVES):
+        with suppress(UnicodeEncodeError):
+            blocks.value.encode(codec)
+            return blocks
+    return Blocks.NONE
 
 
 def fit(columns: int, rows: int) -> tuple[int, int, int]:
@@ -117,11 +141,15 @@ def draw(
     quadrants: bool | None = None,
     source: int = HEIGHT,
     thin: bool = False,
+    tolerance: float = 0.0,
+    blocks: Blocks = Blocks.QUARTERS,
 ) -> Grid:
     """The frame as a grid of exactly columns x rows cells (choose them with `fit`).
 
     pixels u1 [200, 320], palette u1 [256, 3]; the first `source` rows are shown. `quadrants` defaults to what suits
-    the width. `thin` keeps thin lines bright, as a map needs it.
+    the width. `thin` keeps thin lines bright, as a map needs it. With a `tolerance`, in steps of a channel of 255,
+    colours along a row stay what they are while they are not much farther off: fewer to send.
+    Without `blocks` a cell has one colour.
     """
     if quadrants is None:
         quadrants = columns < HALF_BLOCK_COLUMNS
@@ -134,11 +162,14 @@ def draw(
         grid.fg[:] = 0xFFFFFF
         return grid
     step = 4 if depth is Depth.TRUECOLOR else 1
-    if not quadrants:
-        rgb = scale(pixels, palette, columns, rows * 2, source, gamma, thin)
+    if not quadrants or blocks is not Blocks.QUARTERS:
+        lines = 1 if blocks is Blocks.NONE else 2
+        rgb = scale(pixels, palette, columns, rows * lines, source, gamma, thin)
         if depth is Depth.FOUR_BIT:
             rgb = _dither(rgb)
-        colours = _pack(rgb, step)
+        elif tolerance:
+            rgb = hold(rgb, tolerance * ALONG_ROWS)
+        colours = np.repeat(_pack(rgb, step), 2 // lines, axis=0)
         grid.fg[:], grid.bg[:] = colours[0::2], colours[1::2]
         grid.char[:] = np.where(grid.fg == grid.bg, 0x20, ord("▀"))
         return grid
@@ -147,11 +178,47 @@ def draw(
         rgb = _dither(rgb)
     quarters = rgb.reshape(rows, 2, columns, 2, 3).transpose(0, 2, 1, 3, 4).reshape(rows * columns, 4, 3)
     lit, fore, back = _two_colours(quarters)
-    grid.fg[:] = _pack(fore, step).reshape(rows, columns)
-    grid.bg[:] = _pack(back, step).reshape(rows, columns)
+    fore, back = fore.reshape(rows, columns, 3), back.reshape(rows, columns, 3)
+    if tolerance and depth is not Depth.FOUR_BIT:
+        fore, back = (hold(colours, tolerance * ALONG_ROWS) for colours in (fore, back))
+    grid.fg[:], grid.bg[:] = _pack(fore, step), _pack(back, step)
     same = grid.fg == grid.bg
     grid.char[:] = np.where(same, 0x20, QUADRANTS[lit].reshape(rows, columns))
     return grid
+
+
+def _far(first: np.ndarray, second: np.ndarray, tolerance: float) -> np.ndarray:
+    """bool [...]: where two colours, i4 [..., 3], differ by more than `tolerance`, weighted as the eye does."""
+    difference = first - second
+    return (difference * difference) @ _WEIGHTS > tolerance * tolerance * int(_WEIGHTS.sum())
+
+
+def hold(rgb: np.ndarray, tolerance: float) -> np.ndarray:
+    """i4 [h, w, 3]: along each row the colour before, while what is wanted is no farther off than `tolerance`."""
+    out = np.empty_like(rgb)
+    out[:, 0] = current = rgb[:, 0]
+    for x in range(1, rgb.shape[1]):
+        current = np.where(_far(rgb[:, x], current, tolerance)[:, None], rgb[:, x], current)
+        out[:, x] = current
+    return out
+
+
+def settle(grid: Grid, shown: Grid, tolerance: float) -> None:
+    """Leaves cells of block characters in `grid` as they are in `shown` where no quarter would change by more."""
+    glyphs = np.sort(QUADRANTS)
+    lit = np.argsort(QUADRANTS)
+    places = [np.searchsorted(glyphs, g.char).clip(0, 15) for g in (grid, shown)]
+    blocks = (glyphs[places[0]] == grid.char) & (glyphs[places[1]] == shown.char)
+    y, x = np.nonzero(blocks & grid.changed_cells(shown))
+    far = np.zeros(y.size, bool)
+    sides = [(lit[place[y, x]], channels(g.fg[y, x]), channels(g.bg[y, x]))
+             for place, g in zip(places, (grid, shown), strict=True)]
+    for bit in range(4):
+        new, old = (np.where((mask >> bit & 1)[:, None] > 0, fore, back) for mask, fore, back in sides)
+        far |= _far(new, old, tolerance)
+    y, x = y[~far], x[~far]
+    for name in ("char", "fg", "bg", "attr"):
+        getattr(grid, name)[y, x] = getattr(shown, name)[y, x]
 
 
 def _two_colours(quarters: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ofa_tui.axes import Axis, column_bounds, nice_step, smooth, step_label, tick_label, ticks, value_axis
-from ofa_tui.tui.colour import blend
 from ofa_tui.tui.grid import Grid
 from ofa_tui.tui.layout import Box
 from ofa_tui.tui.theme import Theme
@@ -122,7 +121,7 @@ def draw_curve(grid: Grid, box: Box, curve: Curve, view: PlotView, theme: Theme)
     area = (slice(top, top + height), slice(left, left + width))
     drawn = bits > 0
     grid.char[area][drawn] = 0x2800 + bits[drawn]
-    dim = blend(theme.train, theme.background, 0.62)
+    dim = theme.faded(theme.train, 0.38) if theme.shaded else theme.border
     grid.fg[area][drawn] = np.where(line_bits > 0, theme.train, dim)[drawn]
     for step, value in zip(curve.held_out_steps[marks], curve.held_out[marks], strict=True):
         x = left + round((step - start) / (end - start) * (width - 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -9,10 +10,13 @@ from pathlib import Path
 
 from ofa_tui.engine.protocol import Engine
 from ofa_tui.tui.app import OfaApp
+from ofa_tui.tui.glyphs import character_set, look_alike
 from ofa_tui.tui.model import RunModel
 from ofa_tui.tui.options import UiOptions, short_path
+from ofa_tui.tui.picture import blocks_of
 from ofa_tui.tui.preferences import read_preferences
-from ofa_tui.tui.terminal import SignalGuard, check_terminal, input_closed
+from ofa_tui.tui.terminal import SignalGuard, drawn_in, input_closed
+from ofa_tui.tui.tmux import TmuxWatch
 
 
 def closing_line(model: RunModel, saved: Sequence[Path]) -> str:
@@ -33,8 +37,9 @@ def closing_line(model: RunModel, saved: Sequence[Path]) -> str:
 
 def run_session(engine: Engine, options: UiOptions | None = None) -> int:
     """See ofa_tui.tui.run_ui."""
-    check_terminal()
     app = OfaApp(engine, options=options or read_preferences().options())
+    codec = character_set(encoding=(sys.__stderr__.encoding if sys.__stderr__ else "") or "ascii")
+    app.blocks = blocks_of(codec)
 
     def ask(code: int) -> None:
         if app.loop is not None:
@@ -44,7 +49,7 @@ def run_session(engine: Engine, options: UiOptions | None = None) -> int:
     try:
         # Before the guard: the terminal is still untouched, so a signal may end a long compilation at once.
         engine.start()
-        with SignalGuard(ask, partial(engine.stop, 3.0)) as guard:
+        with SignalGuard(ask, partial(engine.stop, 3.0)) as guard, TmuxWatch(app.flow.learn_rate), drawn_in(codec):
             app.heartbeat = lambda: guard.leave(129) if input_closed() else None
             code = app.run()
         summary = closing_line(app.model, app.saved)
@@ -55,7 +60,7 @@ def run_session(engine: Engine, options: UiOptions | None = None) -> int:
             app.recorder.close()
         with suppress(OSError):  # a terminal that went away reads nothing any more
             if summary:
-                print(summary, flush=True)
+                print(look_alike(summary, codec), flush=True)
     for error in (app.failure, app._exception):
         if error is not None:
             raise error

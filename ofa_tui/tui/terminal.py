@@ -8,10 +8,12 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import FrameType
 
 from ofa_tui.errors import OfaError
+from ofa_tui.tui.glyphs import translated
 
 LEAST_COLUMNS, LEAST_ROWS = 24, 6
 """To start with. A terminal that is made smaller later still shows what fits."""
@@ -19,29 +21,38 @@ GRACE_S = 8.0
 """How long an orderly exit may take after the terminal went away."""
 
 
+def moves_cursor(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether the terminal is one that a full-screen program can run in at all."""
+    return bool(environ.get("TEXTUAL_DRIVER")) or environ.get("TERM", "") not in ("", "dumb", "unknown")
+
+
 def check_terminal(environ: Mapping[str, str] = os.environ) -> None:
-    """Raises OfaError, with the way out, where the terminal UI cannot run."""
+    """Raises OfaError, with the way out, where neither the UI nor its lines (moves_cursor) can be shown."""
     way_out = "use a real terminal, or --record DIR to run without one"
     if environ.get("TEXTUAL_DRIVER"):  # a browser or a test feeds the app
         return
-    term = environ.get("TERM", "")
-    if term in ("", "dumb", "unknown"):
-        raise OfaError(f"the terminal UI needs a terminal that can move its cursor, but TERM is {term!r}; {way_out}")
     for stream, name in ((sys.__stdin__, "input"), (sys.__stdout__, "output"), (sys.__stderr__, "error output")):
         if stream is None or not stream.isatty():
             raise OfaError(f"the terminal UI needs a terminal, but standard {name} is not one; {way_out}")
     columns, rows = shutil.get_terminal_size()
-    if columns < LEAST_COLUMNS or rows < LEAST_ROWS:
+    if moves_cursor(environ) and (columns < LEAST_COLUMNS or rows < LEAST_ROWS):
         raise OfaError(
             f"a terminal of {columns}x{rows} is too small for even one pane; "
             f"enlarge it to {LEAST_COLUMNS}x{LEAST_ROWS}, or use --record DIR to run without one"
         )
-    encoding = (sys.__stderr__.encoding if sys.__stderr__ else "") or ""
-    if encoding.lower().replace("-", "") != "utf8":
-        raise OfaError(
-            f"the terminal UI draws with Unicode characters, but the locale's encoding is {encoding or 'unknown'}; "
-            "set LC_ALL=C.UTF-8, or use --record DIR to run without a terminal"
-        )
+
+
+@contextmanager
+def drawn_in(codec: str) -> Iterator[None]:
+    """While open, Textual, which writes to sys.__stderr__, sends characters of that codec alone; "utf-8": any."""
+    before = sys.__stderr__
+    assert before is not None
+    with translated(before, codec) as stream:
+        sys.__stderr__ = stream  # type: ignore[misc,assignment]
+        try:
+            yield
+        finally:
+            sys.__stderr__ = before  # type: ignore[misc]
 
 
 def input_closed(descriptor: int = 0) -> bool:

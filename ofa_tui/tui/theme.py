@@ -10,7 +10,7 @@ from typing import Any
 
 from ofa_tui import abi, locations
 from ofa_tui.errors import OfaError
-from ofa_tui.tui.colour import Depth, parse_hex
+from ofa_tui.tui.colour import Depth, blend, parse_hex
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,17 @@ class Theme:
     machine: int
     warning: int
     error: int
+    faintest: float = 0.25
+    """Least share of a hue, mixed with the background, that still shows as that hue; 1 where there are no shades."""
+
+    def faded(self, hue: int, share: float) -> int:
+        """`share` (0..1) of the hue over the background, but no fainter than it still shows."""
+        return blend(self.background, hue, max(share, self.faintest))
+
+    @property
+    def shaded(self) -> bool:
+        """Whether a hue can be shown in more than one strength."""
+        return self.faintest < 1
 
     def role(self, role: int) -> int:
         """Hue of a role (index into abi.ROLES)."""
@@ -49,17 +60,35 @@ class Theme:
         return (self.muted, self.train_text, self.serve_text, self.doom_text)[role if role < len(abi.ROLES) else 0]
 
 
-_NO_COLOURS = ("name", "summary", "dark")
+_NO_COLOURS = ("name", "summary", "dark", "faintest")
+_GROUNDS = ("background", "panel", "idle")
 
 
 def for_depth(theme: Theme, depth: Depth) -> Theme:
-    """With sixteen colours pastel texts and faint borders fall on greys and black: plain hues take their place."""
-    if depth is not Depth.FOUR_BIT:
-        return theme
+    """The theme as a terminal of that depth can show it: as it is, with stronger shades, in plain hues, in one."""
+    change = {Depth.EIGHT_BIT: _in_256, Depth.FOUR_BIT: _in_sixteen, Depth.NONE: _in_one}.get(depth)
+    return change(theme) if change else theme
+
+
+def _in_256(theme: Theme) -> Theme:
+    """The colour cube has few dark hues: weaker shades would fall on its greys."""
+    return replace(theme, faintest=0.6)
+
+
+def _in_one(theme: Theme) -> Theme:
+    """Ink on the terminal's own ground; which of them is the brighter one is not known."""
+    names = [f.name for f in fields(Theme) if f.name not in _NO_COLOURS]
+    ink = {name: 0x000000 if name in _GROUNDS else 0xFFFFFF for name in names}
+    return replace(theme, dark=True, faintest=1.0, **ink)  # type: ignore[arg-type]
+
+
+def _in_sixteen(theme: Theme) -> Theme:
+    """Pastel texts and faint borders would fall on greys and black: plain hues take their place."""
     plain = (0x5C5CFF, 0xFFFF00, 0xFF0000, 0x00FF00) if theme.dark else (0x0000EE, 0xCD00CD, 0xCD0000, 0x000000)
     blue, yellow, red, green = plain
     return replace(
         theme,
+        faintest=1.0,
         border=0x7F7F7F,
         train=blue,
         train_text=blue,

@@ -1,11 +1,14 @@
-"""Records that all tests of the commands read, made once."""
+"""Records that all tests of the commands read, made once. The UI's tests have a terminal that they borrow."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 from short_record import OTHER_STEPS, PROMPT, make_record
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tui"))
 
 
 @pytest.fixture(scope="session")

@@ -143,7 +143,7 @@ def test_a_new_run(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (["--at", "41"], ["step 41", "0 to 40"]),
-        (["--size", "0x10"], ["--size '0x10'", "160x48"]),
+        (["--size", "0x10"], ["--size '0x10'", "120x40"]),
         (["-o", "screen.jpg"], ["screen.jpg", ".png, .svg, .txt"]),
         (["-o", "nowhere/screen.png"], ["nowhere/screen.png", "folder that exists"]),
         (["-o", "/dev/null.png/screen.png"], ["/dev/null.png"]),

@@ -1,5 +1,6 @@
 """Doom beside training: pacing, pause, single tics, steering, whole frames."""
 
+import itertools
 import time
 from dataclasses import replace
 
@@ -30,7 +31,10 @@ def test_frames_come_at_the_pace_and_in_order(kernel, game):
     running.stop()
     frames = [frame for s in snapshots for frame in s.frames]
     numbers = [frame.number for frame in frames]
-    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    assert all(after > before for before, after in itertools.pairwise(numbers))
+    late = max(after.seconds - before.seconds for before, after in itertools.pairwise(snapshots))
+    if 35 * late < abi.FRAME_SLOTS / 2:  # else the reader may have come too late for some
+        assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     assert all(int(frame.status["tic"]) == frame.number for frame in frames)
     assert all(frame.pixels.shape == (200, 320) and len(np.unique(frame.pixels)) > 20 for frame in frames)
     # Tics that came late are made up for, but for no more than a second of them.

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -81,6 +85,51 @@ def test_silence_is_counted_and_the_past_stays_open(whole, tmp_path):
     clock.sleep(5)
     last = replay.poll()
     assert last.state == "broken off" and "SIGTERM" in last.message and replay.waited_s == 0
+
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from fake_engine import FakeEngine
+from ofa_tui.record.writer import RunWriter
+engine = FakeEngine(steps=1000)
+writer = RunWriter(Path(sys.argv[1]), {}, engine.info)
+engine.start()
+while True:
+    writer.write(engine.poll())
+    time.sleep(0.02)
+"""
+
+
+def test_a_run_that_is_stopped_is_waited_for_and_one_that_is_killed_has_ended(tmp_path):
+    folder = tmp_path / "run"
+    process = subprocess.Popen([sys.executable, "-c", WRITER, str(folder)], cwd=Path(__file__).parent)
+    try:
+        end = time.monotonic() + 60
+        while not (folder / "progress.jsonl").exists() or (folder / "progress.jsonl").read_text().count("\n") < 2:
+            assert time.monotonic() < end and process.poll() is None
+            time.sleep(0.05)
+        clock = FrozenClock()
+        replay = ReplayEngine(folder, clock=clock, follow=True)
+        replay.start()
+        process.send_signal(signal.SIGSTOP)
+        clock.sleep(100)
+        assert replay.growing and replay.poll().state == "running"
+        process.kill()
+        process.wait()
+        clock.sleep(100)
+        last = replay.poll()
+        clock.sleep(100)
+        last = replay.poll()
+    finally:
+        process.kill()
+        process.wait()
+    assert not replay.growing and last.state == "broken off" and last.message == "where the run was killed"
+    assert last.steps_done == RecordedRun(folder).losses[-1].step + 1
+
+
+def test_a_record_of_today_leaves_no_lock_and_an_older_one_is_waited_for(whole):
+    assert not list(whole.glob(".writing*")) and not RecordedRun(whole).killed
 
 
 @settings(max_examples=15, deadline=None)

@@ -136,7 +136,7 @@ class FakeEngine:
         self._clock, self.corridor, self._palette = clock, Corridor(), card_palette()
         self._frozen = frozen_frame
         self._offset = start_at_s
-        self._started = self._now = 0.0
+        self._started = self._now = self._paused_at = 0.0
         self.posted: list[Event] = []
         self.paused = self.stopped = self.held = False
         self.stepped = 0
@@ -181,6 +181,10 @@ class FakeEngine:
         self._applied.append(AppliedEvent(event, self._steps))
 
     def pause(self, paused: bool) -> None:
+        if paused and not self.paused:
+            self._paused_at = self._clock()
+        elif self.paused and not paused:
+            self._started += self._clock() - self._paused_at
         self.paused = paused
 
     def hold_games(self, held: bool) -> None:
@@ -330,7 +334,7 @@ class FakeEngine:
         sms = self._sms
         number = np.arange(self.info.n_sms)
         sms["role"], sms["phase"], sms["opcode"] = self._roles, np.where(self._roles > 0, 2, 0), abi.NONE_U32
-        pulse = 0.85 + 0.15 * np.sin(seconds * (1 + number % 5) + number)
+        pulse = 0.85 + 0.15 * np.sin(seconds * (1 + number % 5) + number % 15)
         for role, ops in work.items():
             for place, (op, share) in enumerate(ops):
                 mine = self._roles == role

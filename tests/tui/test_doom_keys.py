@@ -123,7 +123,7 @@ async def test_the_wall_shows_every_game(size: str) -> None:
         one = run.text("doom")
         await run.press("w")
         text = run.text("doom")
-        assert all(f" {game}  E1M{game + 1}" in text for game in range(5))
+        assert all(f" {game} E1M{game + 1} " in " ".join(text.split()) for game in range(5))
         await run.press("n", "w")
         assert "#1 · E1M2" in run.text("doom") and "#0 · E1M1" in one
         await run.press("n", "n", "n", "n")

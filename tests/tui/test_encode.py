@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ansi_cells import QUARTERS, Cell, quarters, read_cells
+from ansi_cells import QUARTERS, Cell, quarters, read_cells, write_cells
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ofa_tui.tui.colour import Depth, channels, quantise, xterm_palette
-from ofa_tui.tui.encode import encode_rows
+from ofa_tui.tui.encode import as_shown, encode_cells, encode_rows
 from ofa_tui.tui.grid import BOLD, Grid
 
 GLYPHS = [*QUARTERS, "a", "é", "─", "⣿", "◆", "日", "😀"]
@@ -17,8 +17,8 @@ COLOURS = [0x000000, 0xFFFFFF, 0x4FA8FF, 0xFF5A4F, 0x102030]
 
 
 @st.composite
-def grids(draw: st.DrawFn) -> Grid:
-    width, height = draw(st.integers(1, 12)), draw(st.integers(1, 4))
+def grids(draw: st.DrawFn, size: tuple[int, int] | None = None) -> Grid:
+    width, height = size or (draw(st.integers(1, 12)), draw(st.integers(1, 4)))
     grid = Grid(width, height, 0xFFFFFF, 0)
     for y in range(height):
         x = 0
@@ -42,6 +42,17 @@ def same_look(cell: Cell, char: str, fg: object, bg: object, bold: bool) -> bool
     return (cell.char, cell.fg, cell.bg, cell.bold) == (char, fg, bg, bold)
 
 
+def assert_shows(cells: list[Cell], grid: Grid, y: int, depth: Depth) -> None:
+    assert len(cells) == grid.width
+    for x, cell in enumerate(cells):
+        code = int(grid.char[y, x])
+        if not code:
+            assert cell.char == ""
+            continue
+        fg, bg = (expected_colour(int(c[y, x]), depth) for c in (grid.fg, grid.bg))
+        assert same_look(cell, chr(code), fg, bg, bool(grid.attr[y, x] & BOLD)), (x, y, cell)
+
+
 @pytest.mark.parametrize("depth", [Depth.TRUECOLOR, Depth.EIGHT_BIT, Depth.FOUR_BIT])
 @given(grid=grids())
 @settings(max_examples=120, deadline=None)
@@ -49,14 +60,45 @@ def test_bytes_show_the_grid(depth: Depth, grid: Grid) -> None:
     for y, text in enumerate(encode_rows(grid, depth)):
         cells, reset = read_cells(text)
         assert reset
-        assert len(cells) == grid.width
-        for x, cell in enumerate(cells):
-            code = int(grid.char[y, x])
-            if not code:
-                assert cell.char == ""
-                continue
-            fg, bg = (expected_colour(int(c[y, x]), depth) for c in (grid.fg, grid.bg))
-            assert same_look(cell, chr(code), fg, bg, bool(grid.attr[y, x] & BOLD)), (x, y, cell)
+        assert_shows(cells, grid, y, depth)
+
+
+@pytest.mark.parametrize("depth", [Depth.TRUECOLOR, Depth.EIGHT_BIT, Depth.FOUR_BIT])
+@given(
+    data=st.data(),
+    size=st.tuples(st.integers(1, 12), st.integers(1, 4)),
+    corner=st.tuples(st.integers(0, 3), st.integers(0, 3)),
+)
+@settings(max_examples=120, deadline=None)
+def test_changed_cells_alone_show_the_new_grid(
+    depth: Depth, data: st.DataObject, size: tuple[int, int], corner: tuple[int, int]
+) -> None:
+    old, new = data.draw(grids(size)), data.draw(grids(size))
+    x, y = corner
+    frame = Cell("#")
+    screen = [[frame] * (size[0] + 2 * x) for _ in range(size[1] + 2 * y)]
+    for grid, where in ((old, np.ones((size[1], size[0]), bool)), (new, new.changed_cells(old))):
+        assert write_cells(encode_cells(grid, where, depth, x, y).decode(), screen)
+        for row in range(size[1]):
+            assert_shows(screen[y + row][x : x + size[0]], grid, row, depth)
+    around = [cell for number, row in enumerate(screen) for cell in
+              (row if not y <= number < y + size[1] else row[:x] + row[x + size[0] :])]
+    assert set(around) <= {frame}
+    assert encode_cells(new, np.zeros((size[1], size[0]), bool), depth, x, y) == b""
+
+
+@pytest.mark.parametrize("depth", [Depth.EIGHT_BIT, Depth.FOUR_BIT])
+def test_colours_as_shown_are_sent_as_the_same(depth: Depth) -> None:
+    """Every colour of the terminal stands for itself, so that what is compared is what is seen."""
+    rng = np.random.default_rng(1)
+    grid = Grid(64, 64, 0, 0)
+    grid.fg[:], grid.bg[:] = rng.integers(0, 1 << 24, (2, 64, 64))
+    wanted = quantise(grid.fg, depth)
+    as_shown(grid, depth)
+    assert (quantise(grid.fg, depth) == wanted).all()
+    again = grid.fg.copy()
+    as_shown(grid, depth)
+    assert (grid.fg == again).all()
 
 
 @given(grid=grids())

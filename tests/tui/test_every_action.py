@@ -1,6 +1,8 @@
-"""Every row of the action table, done by its key, by a key of the person's own, and from the command palette.
+"""Every row of the action table, in a run and in a replay: each way to it, and what it does.
 
-`EFFECTS` says of each action what is seen once it is done and not before; a row without an entry fails.
+Each key of the table, each key of a person's own and each line of the command palette is shown to lead to its action;
+and each action, by its key, to have its effect. `EFFECTS` says what is seen once it is done and not before; a row
+without an entry fails.
 """
 
 from __future__ import annotations
@@ -10,33 +12,37 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from string import ascii_lowercase, digits
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from app_session import Session, session, steady  # noqa: F401
-from textual.command import CommandPalette
+from replay_session import replaying
+from textual.command import CommandList, CommandPalette
 
 from ofa_tui import abi
 from ofa_tui.doom.players import BEHAVIOURS
 from ofa_tui.engine.protocol import Event
-from ofa_tui.tui.actions import ACTIONS as ALL_ACTIONS
-from ofa_tui.tui.actions import Action
+from ofa_tui.tui.actions import ACTIONS, Action
 from ofa_tui.tui.colour import Depth
 from ofa_tui.tui.dialogs import HelpScreen, QuitScreen, RoleScreen
 from ofa_tui.tui.guide import GuideScreen
+from ofa_tui.tui.handlers import LACKS
 from ofa_tui.tui.keymap import Keymap, textual_key
 from ofa_tui.tui.options import UiOptions
+from ofa_tui.tui.replay_handlers import StepScreen
 
 pytestmark = pytest.mark.usefixtures("steady")
 
+Seen = Callable[[Session[Any]], object]
+
 
 class Effect(NamedTuple):
-    seen: Callable[[Session], object]
+    seen: Seen
     first: tuple[str, ...] = ()
     """Actions that bring about what this one needs."""
 
 
-def posts(action: str, *args: int, target: int = 0, at: str = "tic") -> Callable[[Session], object]:
+def posts(action: str, *args: int, target: int = 0, at: str = "tic") -> Seen:
     return lambda run: Event(action, at, target=target, args=args) in run.engine.posted
 
 
@@ -44,7 +50,7 @@ def moves(sm: int, role: int) -> Effect:
     return Effect(posts("set_role", role, target=sm, at="step"))
 
 
-def shows(kind: type) -> Callable[[Session], object]:
+def shows(kind: type) -> Seen:
     return lambda run: isinstance(run.app.screen, kind)
 
 
@@ -56,7 +62,7 @@ def maximises(pane: str) -> Effect:
     return Effect(lambda run: run.app.zoom == pane)
 
 
-def map_posted(run: Session) -> bool:
+def map_posted(run: Session[Any]) -> bool:
     return [event.action for event in run.engine.posted] == ["automap"]
 
 
@@ -72,6 +78,7 @@ EFFECTS: dict[str, Effect] = {
     "prompt": Effect(lambda run: run.app.prompting and run.app.focused is run.app.query_one("#prompt")),
     "help": Effect(shows(HelpScreen)),
     "quit": Effect(shows(QuitScreen)),
+    "suspend": Effect(lambda run: "only in a terminal" in run.text("footer")),
     "quit_now": Effect(lambda run: run.app.return_code == 0),
     "rewind": Effect(lambda run: run.engine.held and posts("rewind", 1)(run)),
     "forward": Effect(lambda run: run.engine.stepped, ("pause", "tick")),
@@ -98,13 +105,40 @@ EFFECTS: dict[str, Effect] = {
     "right": Effect(lambda run: not run.app.plot.end, ("zoom_loss", "up", "left")),
     "choose": Effect(shows(RoleScreen), ("zoom_sms", "down")),
     "back": Effect(lambda run: run.app.zoom is None, ("zoom_loss",)),
-    "checkpoint": Effect(lambda run: run.asked),  # type: ignore[attr-defined]
+    "checkpoint": Effect(lambda run: "a checkpoint is written" in run.text("footer")),
     "guide": Effect(shows(GuideScreen)),
     "palette": Effect(shows(CommandPalette)),
 }  # fmt: skip
 
-ACTIONS = [action for action in ALL_ACTIONS if "replay" not in action.needs]
-"""Those of a run; test_replay_keys.py has the others."""
+BEFORE_S = 80.0
+"""Where a replay is when an action is done in it."""
+
+
+def moves_to(seconds: float) -> Effect:
+    return Effect(lambda run: run.engine.seconds == pytest.approx(seconds))
+
+
+REPLAY_EFFECTS: dict[str, Effect] = {
+    "back_seconds": moves_to(BEFORE_S - 5),
+    "forward_seconds": moves_to(BEFORE_S + 5),
+    "back_minute": moves_to(BEFORE_S - 60),
+    "forward_minute": moves_to(BEFORE_S + 60),
+    "slower": Effect(lambda run: run.engine.speed == 0.5),
+    "faster": Effect(lambda run: run.engine.speed == 2),
+    "go_to_step": Effect(shows(StepScreen)),
+    "to_begin": Effect(lambda run: run.engine.seconds == run.engine.begin),
+    "to_end": Effect(lambda run: run.engine.at_end),
+}
+EFFECTS |= REPLAY_EFFECTS
+
+LACKED = {"run": {"replay"}, "replay": {"live", "games", "streams", "recorder", "checkpoints"}}
+"""By mode, what actions need (Action.needs) and have not."""
+
+
+def offered(mode: str) -> list[Action]:
+    return [action for action in ACTIONS if not LACKED[mode] & set(action.needs)]
+
+
 FRESH = [
     *(f"alt+{c}" for c in ascii_lowercase + digits),
     *(f"ctrl+{c}" for c in "abdefgklnopqrstuvwxyz"),
@@ -114,55 +148,115 @@ OWN: Keymap = {action.name: (key,) for action, key in zip(ACTIONS, FRESH, strict
 
 
 def test_no_action_is_forgotten() -> None:
-    assert EFFECTS.keys() == {action.name for action in ACTIONS} == OWN.keys()
+    assert EFFECTS.keys() == OWN.keys() == {action.name for action in ACTIONS}
+    assert {action.name for mode in LACKED for action in offered(mode)} == EFFECTS.keys()
 
 
 @asynccontextmanager
-async def ready(action: Action, folder: Path, keymap: Keymap) -> AsyncIterator[Session]:
-    """A run in which the action can do something and its effect is not seen."""
-    asked: list[bool] = []
+async def started(mode: str, record: Path, folder: Path, keymap: Keymap) -> AsyncIterator[Session[Any]]:
+    """A run that has everything an action may need, or a replay in its middle."""
+    if mode == "replay":
+        options = UiOptions(depth=Depth.TRUECOLOR, screenshots=folder, keymap=keymap)
+        async with replaying(record, 80, 24, options=options) as run:
+            await run.advance(BEFORE_S - run.engine.seconds)
+            yield run
+        return
     tape = SimpleNamespace(folder=folder / "tape", write=lambda snapshot: None, close=lambda: None)
     options = UiOptions(depth=Depth.TRUECOLOR, screenshots=folder, keymap=keymap, recorder=lambda: tape,
-                        checkpoint=lambda: asked.append(True))  # fmt: skip
-    seen, first = EFFECTS[action.name]
+                        checkpoint=lambda: None)  # fmt: skip
     async with session(80, 24, games=2, streams=3, options=options) as run:
-        run.asked = asked  # type: ignore[attr-defined]
+        yield run
+
+
+def hear(run: Session[Any]) -> list[str]:
+    """The names of the actions that are called, in place of doing them."""
+    called: list[str] = []
+    run.app.do.perform = called.append  # type: ignore[method-assign]
+    return called
+
+
+modes = pytest.mark.parametrize("mode", LACKED)
+
+
+@modes
+async def test_every_key_leads_to_its_action(mode: str, long_folder: Path, tmp_path: Path) -> None:
+    async with started(mode, long_folder, tmp_path, {}) as run:
+        called = hear(run)
+        await run.press(*(textual_key(key) for action in ACTIONS for key in action.keys))
+        assert called == [action.name for action in ACTIONS for _ in action.keys]
+
+
+@modes
+async def test_every_key_of_the_persons_own_does_and_no_usual_one(mode: str, long_folder: Path, tmp_path: Path) -> None:
+    async with started(mode, long_folder, tmp_path, OWN) as run:
+        called = hear(run)
+        await run.press(*(textual_key(key) for action in ACTIONS for key in action.keys))
+        assert not called
+        await run.press(*(textual_key(key) for action in ACTIONS for key in OWN[action.name]))
+        assert called == [action.name for action in ACTIONS]
+
+
+@modes
+async def test_every_line_of_the_palette_leads_to_its_action(mode: str, long_folder: Path, tmp_path: Path) -> None:
+    async with started(mode, long_folder, tmp_path, {}) as run:
+        called = hear(run)
+        commands = {command.title: command for command in run.app.get_system_commands(run.app.screen)}
+        listed = [action for action in ACTIONS if action.help in commands]
+        for action in listed:
+            assert commands[action.help].help == ", ".join(action.keys)
+            commands[action.help].callback()
+        assert called == [action.name for action in offered(mode) if action.palette] == [a.name for a in listed]
+
+
+@modes
+async def test_a_line_is_found_by_its_words_and_chosen(mode: str, long_folder: Path, tmp_path: Path) -> None:
+    async with started(mode, long_folder, tmp_path, {}) as run:
+        await run.press("colon", *"linear")
+        found = run.app.screen.query_one(CommandList)
+        while found.highlighted is None or not found.option_count:  # until the search is done
+            await run.pilot.pause()
+        await run.press("enter")
+        assert len(run.app.screen_stack) == 1 and EFFECTS["log_y"].seen(run)
+
+
+@modes
+async def test_what_it_has_not_is_said_and_nothing_else_done(mode: str, long_folder: Path, tmp_path: Path) -> None:
+    async with started(mode, long_folder, tmp_path, {}) as run:
+        before = run.app.engine.seconds if mode == "replay" else run.engine.posted
+        for action in set(ACTIONS) - set(offered(mode)):
+            run.app.clear_message()
+            run.app.do.perform(action.name)
+            need = next(need for need in action.needs if need in LACKED[mode])
+            assert " ".join(run.text("footer").split()) == LACKS[need]
+        assert before == (run.app.engine.seconds if mode == "replay" else run.engine.posted)
+        assert len(run.app.screen_stack) == 1 and not run.app.saved and not run.app.playing
+
+
+@pytest.mark.parametrize(
+    ("mode", "action"), [pytest.param(m, a, id=f"{m}-{a.name}") for m in LACKED for a in offered(m)]
+)
+async def test_the_action_has_its_effect(mode: str, action: Action, long_folder: Path, tmp_path: Path) -> None:
+    seen, first = EFFECTS[action.name]
+    async with started(mode, long_folder, tmp_path, {}) as run:
         for name in first:
             if name == "tick":
                 await run.advance(0.1)
             else:
                 run.app.do.perform(name)
                 await run.pilot.pause()
-        run.engine.posted.clear()
+        if mode == "run":
+            run.engine.posted.clear()
+        run.app.clear_message()
         run.app.repaint_all()
         assert not seen(run)
-        yield run
+        if action.keys:
+            await run.press(textual_key(action.keys[0]))
+        else:
+            (command,) = (c for c in run.app.get_system_commands(run.app.screen) if c.title == action.help)
+            command.callback()
+            await run.pilot.pause()
         assert seen(run)
         await run.app.workers.wait_for_complete()
-
-
-@pytest.mark.parametrize(
-    ("action", "key"), [pytest.param(a, key, id=f"{a.name}-{key}") for a in ACTIONS for key in a.keys]
-)
-async def test_by_its_key(action: Action, key: str, tmp_path: Path) -> None:
-    async with ready(action, tmp_path, {}) as run:
-        await run.press(textual_key(key))
-
-
-@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.name)
-async def test_by_a_key_of_the_persons_own_and_no_more_by_the_usual_one(action: Action, tmp_path: Path) -> None:
-    async with ready(action, tmp_path, OWN) as run:
-        await run.press(*map(textual_key, action.keys))
-        assert not EFFECTS[action.name].seen(run) and not run.engine.posted and len(run.app.screen_stack) == 1
-        await run.press(textual_key(OWN[action.name][0]))
-
-
-@pytest.mark.parametrize("action", [a for a in ACTIONS if a.palette], ids=lambda action: action.name)
-async def test_from_the_palette(action: Action, tmp_path: Path) -> None:
-    async with ready(action, tmp_path, {}) as run:
-        (command,) = (c for c in run.app.get_system_commands(run.app.screen) if c.title == action.help)
-        command.callback()
-        await run.pilot.pause()
 
 
 async def test_footer_messages_and_help_name_the_persons_own_keys() -> None:

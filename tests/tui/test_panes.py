@@ -141,28 +141,36 @@ def test_a_stream_that_is_not_the_runs_own_rests_when_its_story_is_over() -> Non
 def test_cell_plans(count: int, width: int, height: int, style: str, columns: int) -> None:
     plan = sms.plan_cells(count, width, height)
     assert (plan.style, plan.columns) == (style, columns)
+    plain = sms.plan_cells(count, width, height, shaded=False)
+    assert plain == replace(plan, style={"block": "letter", "half": "pair"}.get(style, style)), "the same places"
 
 
-def test_every_sm_has_a_cell_and_the_mouse_finds_it() -> None:
+@pytest.mark.parametrize("shaded", [True, False])
+def test_every_sm_has_a_cell_and_the_mouse_finds_it(shaded: bool) -> None:
     for count in (1, 2, 4, 5, 8, 13, 64, 132, 256):
         for width, height in ((120, 6), (118, 24), (72, 4), (72, 1), (40, 10)):
-            plan = sms.plan_cells(count, width, height)
+            plan = sms.plan_cells(count, width, height, shaded)
             assert plan.columns * plan.cell_width <= max(width, plan.columns)
             found = {sms.cell_at(plan, count, x, y) for x in range(width) for y in range(height)}
-            step = 2 if plan.style == "half" else 1
-            seen = set(range(count)) if step == 1 else {s for s in range(count) if s // plan.columns % 2 == 0}
-            if plan.style == "half" and plan.columns * 2 * height < count:
+            if plan.style in ("half", "pair") and plan.columns * 2 * height < count:
                 continue
+            # A cell that two share is the first one's: of two rows, or of two neighbours.
+            every = {"half": 2 * plan.columns, "pair": 2}.get(plan.style, 1)
+            own = {"half": plan.columns}.get(plan.style, 1)
+            seen = {sm for sm in range(count) if sm % every < own}
             assert seen <= found, (count, width, height, plan)
 
 
-def test_arrows_reach_every_sm() -> None:
-    plan = sms.plan_cells(132, 120, 6)
-    selected: int | None = None
-    for dx, dy in ((1, 0), (1, 0), (0, 1), (-1, 0), (0, -1), (0, -1)):
-        selected = sms.moved(plan, 132, selected, dx, dy)
-    assert selected == 0 or selected is not None
-    assert sms.moved(plan, 132, 131, 1, 0) == 131
+@pytest.mark.parametrize("shaded", [True, False])
+@pytest.mark.parametrize(("count", "width", "height"), [(132, 120, 6), (132, 72, 4), (132, 66, 1), (4, 120, 6)])
+def test_arrows_reach_every_sm(count: int, width: int, height: int, shaded: bool) -> None:
+    plan = sms.plan_cells(count, width, height, shaded)
+    reached, new = {0}, {sms.moved(plan, count, None, 0, 1)}
+    while new:
+        arrows = ((1, 0), (-1, 0), (0, 1), (0, -1))
+        reached |= new
+        new = {sms.moved(plan, count, sm, dx, dy) for sm in new for dx, dy in arrows} - reached
+    assert reached == set(range(count))
 
 
 def run_model(n_sms: int, streams: int = 1) -> RunModel:

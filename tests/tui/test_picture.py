@@ -8,7 +8,8 @@ from ansi_cells import QUARTERS
 from fake_run import card_palette
 
 from ofa_tui.tui.colour import Depth, channels
-from ofa_tui.tui.picture import HEIGHT, VIEW_HEIGHT, draw, fit
+from ofa_tui.tui.grid import Grid
+from ofa_tui.tui.picture import HEIGHT, VIEW_HEIGHT, draw, fit, hold, settle
 
 
 @pytest.mark.parametrize(
@@ -88,3 +89,66 @@ def test_gamma_brightens() -> None:
     dark = draw(pixels, card_palette(), 40, 15, depth=Depth.TRUECOLOR, gamma=1.0)
     bright = draw(pixels, card_palette(), 40, 15, depth=Depth.TRUECOLOR, gamma=0.52)
     assert channels(bright.bg[0, 0])[0] > channels(dark.bg[0, 0])[0] + 20
+
+
+def distance(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Root mean square of the channels, green counting most."""
+    return np.sqrt(((first.astype(float) - second) ** 2) @ np.array([0.3, 0.6, 0.1]))
+
+
+def test_a_row_holds_a_colour_while_it_is_near() -> None:
+    rgb = np.random.default_rng(2).integers(0, 256, (6, 50, 3)).astype(np.int32)
+    rgb[:, 1::2] = np.clip(rgb[:, ::2] + 9, 0, 255)
+    held = hold(rgb, 12.0)
+    assert distance(held, rgb).max() <= 12.0
+    kept = (held[:, 1:] == held[:, :-1]).all(axis=-1)
+    assert kept[:, ::2].all()
+    assert (held[:, 1:] == rgb[:, 1:]).all(axis=-1)[~kept].all(), "a new colour is the one that is wanted"
+
+
+@pytest.mark.parametrize("quadrants", [False, True])
+def test_cells_stay_only_where_no_quarter_is_far_off(quadrants: bool) -> None:
+    from fake_run import Corridor
+
+    def picture(seconds: float) -> Grid:
+        return draw(Corridor().frame(seconds), card_palette(), 60, 20, depth=Depth.TRUECOLOR, quadrants=quadrants)
+
+    def seen(grid: Grid) -> np.ndarray:
+        """i4 [20, 60, 4, 3]"""
+        lit = np.vectorize(lambda c: QUARTERS[chr(c)])(grid.char)
+        colours = [np.where((lit >> bit & 1) > 0, grid.fg, grid.bg) for bit in range(4)]
+        return channels(np.stack(colours, axis=-1))
+
+    shown, wanted, settled = picture(0.5), picture(0.6), picture(0.6)
+    settle(settled, shown, 20.0)
+    off = distance(seen(settled), seen(wanted)).max(axis=-1)
+    stayed = ~settled.changed_cells(shown) & wanted.changed_cells(shown)
+    assert stayed.any() and off.max() <= 20.0
+    assert not off[~stayed].any()
+    would_be_off = distance(seen(shown), seen(wanted)).max(axis=-1)
+    assert (would_be_off[settled.changed_cells(shown)] > 20.0).all()
+
+
+def test_text_never_stays_behind() -> None:
+    shown, wanted = Grid(3, 1, 0xFFFFFF, 0), Grid(3, 1, 0xFFFFFF, 0)
+    shown.text(0, 0, "▀ab", 0x808080)
+    wanted.text(0, 0, "▀aB", 0x828282)
+    settle(wanted, shown, 20.0)
+    assert wanted.lines() == ["▀aB"] and wanted.fg[0].tolist() == [0x808080, 0x828282, 0x828282]
+
+
+def test_a_tolerance_makes_a_picture_smaller() -> None:
+    from fake_run import Corridor
+
+    from ofa_tui.tui.encode import encode_rows
+
+    def size(depth: Depth, tolerance: float) -> int:
+        grid = draw(Corridor().frame(0.5), card_palette(), 120, 45, depth=depth, tolerance=tolerance)
+        return sum(map(len, encode_rows(grid, depth)))
+
+    sizes = [
+        size(depth, tolerance)
+        for depth in (Depth.TRUECOLOR, Depth.EIGHT_BIT)
+        for tolerance in (40.0, 20.0, 0.0)
+    ]
+    assert sizes[0] < 0.7 * sizes[1] < 0.5 * sizes[2] and sizes[3] < sizes[4] < 0.9 * sizes[5]

@@ -4,91 +4,34 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from app_session import steady  # noqa: F401
+from app_session import Session, steady  # noqa: F401
 from hypothesis import given
 from hypothesis import strategies as st
+from replay_session import replaying
 from test_layout import cover
-from textual.pilot import Pilot
 
 from ofa_tui.engine.replay import ReplayEngine
-from ofa_tui.tui.app import OfaApp
-from ofa_tui.tui.colour import Depth
 from ofa_tui.tui.layout import PANES, arrange, with_footer_of
-from ofa_tui.tui.options import UiOptions
 from ofa_tui.tui.screenshot import screen_grid
-from tests.record.fake_engine import FrozenClock, record_fake
 
 pytestmark = pytest.mark.usefixtures("steady")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("runs") / "run"
-    record_fake(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def long_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As if two minutes had passed between the samples: the same run, its clock stretched."""
-    folder = tmp_path_factory.mktemp("runs") / "long"
-    record_fake(folder)
-    lines = (folder / "loss.csv").read_text().splitlines()
-    stretched = [lines[0]]
-    for line in lines[1:]:
-        step, loss, rate, seconds = line.split(",")
-        stretched.append(f"{step},{loss},{rate},{float(seconds) * 40}")
-    (folder / "loss.csv").write_text("\n".join(stretched) + "\n")
-    return folder
-
-
-class Screen:
-    def __init__(self, app: OfaApp, engine: ReplayEngine, clock: FrozenClock, pilot: Pilot[int]) -> None:
-        self.app, self.engine, self.clock, self.pilot = app, engine, clock, pilot
-
-    async def press(self, *keys: str) -> None:
-        await self.pilot.press(*keys)
-        await self.pilot.pause()
-
-    async def advance(self, seconds: float) -> None:
-        self.clock.sleep(seconds)
-        self.app._tick()
-        await self.pilot.pause()
-        self.app.repaint_all()
-
-    def text(self, pane: str) -> str:
-        grid = self.app.panes[pane].grid
-        return "\n".join(grid.lines()) if grid is not None else ""
-
-    def panes(self) -> dict[str, str]:
-        self.app.repaint_all()
-        return {name: self.text(name) for name in (*PANES, "tiles")}
-
-
-@asynccontextmanager
-async def replaying(folder: Path, columns: int = 120, rows: int = 40, follow: bool = False) -> AsyncIterator[Screen]:
-    clock = FrozenClock()
-    engine = ReplayEngine(folder, clock=clock, follow=follow)
-    engine.start()
-    app = OfaApp(engine, options=UiOptions(depth=Depth.TRUECOLOR))
-    async with app.run_test(size=(columns, rows)) as pilot:
-        screen = Screen(app, engine, clock, pilot)
-        await screen.advance(0.0)
-        yield screen
+def panes(run: Session[ReplayEngine]) -> dict[str, str]:
+    run.app.repaint_all()
+    return {name: run.text(name) for name in (*PANES, "tiles")}
 
 
 async def test_pause_holds_and_goes_on(folder: Path) -> None:
     async with replaying(folder) as screen:
         await screen.advance(1.0)
         await screen.press("space")
-        at, before = screen.engine.seconds, screen.panes()
+        at, before = screen.engine.seconds, panes(screen)
         await screen.advance(1.0)
-        assert screen.engine.seconds == at and screen.panes() == before, "panes stay as they were then"
+        assert screen.engine.seconds == at and panes(screen) == before, "panes stay as they were then"
         assert "paused" in screen.text("replay") and "paused" in screen.text("header")
         await screen.press("space")
         await screen.advance(0.5)
@@ -113,7 +56,7 @@ async def test_keys_move_by_seconds(long_folder: Path, keys: str, moved: float) 
 async def test_begin_and_end(folder: Path) -> None:
     async with replaying(folder) as screen:
         await screen.advance(2.0)
-        middle = screen.panes()
+        middle = panes(screen)
         await screen.press("end")
         assert screen.engine.at_end and screen.app.model.state == "finished" and "40" in screen.text("header")
         await screen.press("space", "space")
@@ -121,7 +64,7 @@ async def test_begin_and_end(folder: Path) -> None:
         await screen.press("home")
         assert screen.engine.seconds == screen.engine.begin and screen.app.model.losses.count == 0
         await screen.advance(2.0)
-        assert screen.panes() == middle, "where it was before, the panes are as they were"
+        assert panes(screen) == middle, "where it was before, the panes are as they were"
 
 
 async def test_speed(folder: Path) -> None:

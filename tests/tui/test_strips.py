@@ -5,10 +5,17 @@ from __future__ import annotations
 from ansi_cells import QUARTERS, quarters, read_cells
 from fake_run import Corridor, card_palette
 from rich.console import Console
+from textual.strip import Strip
 
 from ofa_tui.tui.colour import Depth
+from ofa_tui.tui.grid import Grid
 from ofa_tui.tui.picture import draw
-from ofa_tui.tui.strips import EncodedStrip, encoded_strips, plain_strips, supported
+from ofa_tui.tui.strips import EncodedStrip, encoded_strips, row_segments, supported
+
+
+def plain_strips(grid: Grid) -> list[Strip]:
+    """What Textual makes of the rows."""
+    return [Strip(row_segments(grid, y), grid.width) for y in range(grid.height)]
 
 
 def test_textual_still_supports_encoded_strips() -> None:

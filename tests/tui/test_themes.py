@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from itertools import combinations
 from pathlib import Path
 
@@ -9,13 +10,16 @@ import numpy as np
 import pytest
 from colour_vision import DEFICIENCIES, contrast, distance
 
-from ofa_tui import locations
+from ofa_tui import abi, locations
 from ofa_tui.errors import OfaError
 from ofa_tui.tui.colour import Depth, quantise, xterm_palette
+from ofa_tui.tui.panes.sms import ink_on, shade
 from ofa_tui.tui.theme import Theme, for_depth, load_themes, read_theme
 
 SHIPPED = sorted(path.stem for path in locations.themes().glob("*.toml"))
 
+OTHER = ("name", "summary", "dark", "faintest")
+"""What of a theme is no colour."""
 READING = 7.0
 """Contrast of running text (WCAG 2.2, level AAA)."""
 WORDS = 4.5
@@ -29,6 +33,8 @@ TEXTS_APART = 0.08
 FROM_IDLE = 0.20
 MARKERS_APART = 0.07
 """Between the held-out markers and the training curve, which differ in shape too."""
+WAITING_APART = 0.07
+"""Between two roles' cells of SMs that have nothing to do, which are the faintest."""
 DISTINCT_HUES_APART, DISTINCT_TEXTS_APART = 0.20, 0.12
 """The same, of the theme made for it."""
 
@@ -77,7 +83,7 @@ def test_all_is_readable(name: str) -> None:
     theme = load_themes()[name]
     for ground in (theme.background, theme.panel):
         ratio = {colour: contrast(getattr(theme, colour), ground) for colour in vars(theme) if colour not in (
-            "name", "summary", "dark", "background", "panel", "border", "idle",
+            "background", "panel", "border", "idle", *OTHER,
         )}  # fmt: skip
         words = {k: v for k, v in ratio.items() if k not in ("train", "serve", "doom", "machine", "border_active")}
         assert min(ratio["text"], ratio["bright"]) >= READING
@@ -98,6 +104,27 @@ def test_roles_can_be_told_apart(name: str, depth: Depth, vision: str) -> None:
     assert nearest(theme, texts, depth, vision) >= (DISTINCT_TEXTS_APART if special else TEXTS_APART)
     assert min(nearest(theme, (hue, "idle"), depth, vision) for hue in hues) >= FROM_IDLE
     assert nearest(theme, ("train", "held_out"), depth, vision) >= MARKERS_APART
+
+
+@pytest.mark.parametrize("depth", [Depth.TRUECOLOR, Depth.EIGHT_BIT, Depth.FOUR_BIT], ids=lambda depth: depth.value)
+@pytest.mark.parametrize("name", SHIPPED)
+def test_an_sm_that_waits_shows_its_role_and_what_stands_on_it(name: str, depth: Depth) -> None:
+    theme = for_depth(load_themes()[name], depth)
+    roles = np.array([abi.TRAIN, abi.SERVE, abi.DOOM])
+    for busy in (0.0, 0.3, 0.6, 1.0):
+        cells = shade(theme, roles, np.full(3, busy))
+        hues = [shown(int(cell), depth) for cell in cells]
+        assert min(distance(one, other) for one, other in combinations(hues, 2)) >= WAITING_APART
+        inks = [shown(int(ink), depth) for ink in ink_on(cells, theme)]
+        assert min(contrast(ink, hue) for ink, hue in zip(inks, hues, strict=True)) >= SHAPES
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_without_colours_every_theme_is_ink_on_the_terminals_own_ground(name: str) -> None:
+    theme = for_depth(load_themes()[name], Depth.NONE)
+    grounds = {theme.background, theme.panel, theme.idle}
+    inks = {getattr(theme, f.name) for f in fields(theme) if f.name not in ("background", "panel", "idle", *OTHER)}
+    assert grounds == {0x000000} and inks == {0xFFFFFF} and not theme.shaded
 
 
 def test_a_theme_that_cannot_be_used_is_explained(tmp_path: Path) -> None:

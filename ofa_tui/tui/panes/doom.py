@@ -13,7 +13,7 @@ from ofa_tui.tui.grid import Grid
 from ofa_tui.tui.layout import Box, Frame
 from ofa_tui.tui.model import RunModel
 from ofa_tui.tui.panes.serve import wrap_spans
-from ofa_tui.tui.picture import GAMMAS, draw, fit
+from ofa_tui.tui.picture import GAMMAS, Blocks, draw, fit
 from ofa_tui.tui.theme import Theme
 
 AMMO_OF_WEAPON = (None, 0, 1, 0, 3, 2, 2, None, 1)
@@ -29,6 +29,8 @@ class PictureStyle:
     depth: Depth
     gamma_step: int
     quadrants: bool | None
+    tolerance: float = 0.0
+    blocks: Blocks = Blocks.QUARTERS
 
 
 def map_label(episode: int, number: int, wad: str) -> str:
@@ -106,6 +108,8 @@ def draw_frame_picture(doom: DoomFrame, columns: int, rows: int, source: int, st
         quadrants=style.quadrants,
         source=source,
         thin=doom.status["automap"] != 0,
+        tolerance=style.tolerance,
+        blocks=style.blocks,
     )
 
 

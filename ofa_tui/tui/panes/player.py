@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ofa_tui.tui.colour import blend
 from ofa_tui.tui.draw import draw_frame, sparkline
 from ofa_tui.tui.grid import Grid
 from ofa_tui.tui.layout import Frame
@@ -89,11 +88,11 @@ def _paint_behaviour(
 ) -> None:
     end = x + width
     if playing:
-        x = grid.text(x, y, "you play", theme.doom, bold=True, limit=end - x)
+        x = grid.text(x, y, "you play", theme.doom_text, bold=True, limit=end - x)
         if latch:
             x = grid.text(x + 2, y, "latch on", theme.bright, limit=max(0, end - x - 2))
     else:
-        x = grid.text(x, y, behaviour, theme.doom, bold=True, limit=end - x)
+        x = grid.text(x, y, behaviour, theme.doom_text, bold=True, limit=end - x)
     weapon = int(status["weapon"])
     parts = [
         WEAPONS[weapon] if weapon < len(WEAPONS) else "",
@@ -129,7 +128,7 @@ def _paint_health(grid: Grid, x: int, y: int, width: int, rows: int, model: RunM
     now = int(model.frame.status["health"]) if model.frame is not None else 0
     full = 200 if max([now, *model.health]) > 100 else 100
     label = f"hp {now} of {full}, last {len(model.health) // 2} s"
-    colour = blend(theme.doom, theme.background, 0.25)
+    colour = theme.faded(theme.doom, 0.75)
     if rows >= 4:
         rows = min(rows - 1, 12)
         sparkline(grid, x, y + 1, list(model.health), width, colour, rows=rows - 1, top=full)

@@ -101,7 +101,7 @@ class _Wrapped:
 
 def text_lines(story: Story, theme: Theme, width: int, now_s: float, writing: bool) -> list[list[Span]]:
     """Wrapped text of one story; a cursor at its end while it is being written."""
-    key = (theme.name, width)
+    key = (theme, width)
     if story.wrapped is None or story.wrapped[0] != key:
         story.wrapped = (key, _Wrapped())
     wrapped = story.wrapped[1]
@@ -133,7 +133,7 @@ def _spans(story: Story, start: int, end: int, theme: Theme, now_s: float | None
 
 def heading(story: Story, theme: Theme, width: int) -> list[Span]:
     """What is known of a story, as far as there is room."""
-    spans: list[Span] = [(f"#{story.number}", theme.serve, True)]
+    spans: list[Span] = [(f"#{story.number}", theme.serve_text, True)]
     if story.prompted:
         spans.append((" prompt ", theme.serve_text, False))
     spans.append((f" {story.tokens} tok", theme.muted, False))

@@ -10,8 +10,8 @@ from ofa_tui import abi
 from ofa_tui.program.ops import OPS
 from ofa_tui.timeline.limits import Limits
 from ofa_tui.timeline.table import HEADER, Table, shortened, table_cells
-from ofa_tui.tui.colour import blend, channels, luminance
-from ofa_tui.tui.draw import bar, draw_frame, sparkline
+from ofa_tui.tui.colour import channels, light
+from ofa_tui.tui.draw import EIGHTHS, bar, draw_frame, sparkline
 from ofa_tui.tui.grid import Grid
 from ofa_tui.tui.layout import Box, Frame
 from ofa_tui.tui.model import FAMILIES, RunModel
@@ -19,15 +19,21 @@ from ofa_tui.tui.theme import Theme
 
 _LETTERS = "·TSD"
 DETAIL_ROWS = 7
+MOST_DETAIL_ROWS = 14
 TABLE_EXTRA_ROWS = 5
 """Of a table beside its families: title, header, waiting, between tasks, sum."""
 DROPPED = (3, 4, 2)
 """Columns of table.HEADER that a narrow pane leaves out, the first one first."""
+READABLE = 3.5
+"""Contrast (WCAG 2.2) from which figures on a cell are dark; bright ones then have as much or more."""
 
 
 @dataclass(frozen=True)
 class CellPlan:
-    """How n SMs share a box: `style` list (a row each), label (letter and share), block (two cells), half (1x½)."""
+    """How n SMs share a box: `style` list (a row each), label (letter and share), block (two cells), half (1x½).
+
+    Where hues have no shades: letter (letter and level) in place of block, pair (two SMs a letter) in place of half.
+    """
 
     style: str
     columns: int
@@ -35,8 +41,8 @@ class CellPlan:
     rows: int
 
 
-def plan_cells(count: int, width: int, height: int) -> CellPlan:
-    """The most telling style in which all SMs fit."""
+def plan_cells(count: int, width: int, height: int, shaded: bool = True) -> CellPlan:
+    """The most telling style in which all SMs fit; `shaded`: whether a hue can be shown in more than one strength."""
     if count <= height and width >= 30:
         return CellPlan("list", 1, width, count)
     if count <= 2 * height and width >= 100 and height > 1:
@@ -54,8 +60,9 @@ def plan_cells(count: int, width: int, height: int) -> CellPlan:
             elif style == "block":
                 rows = max(rows, min(height, 4))
                 columns = -(-count // rows)
+                style = "block" if shaded else "letter"
             return CellPlan(style, columns, cell_width, -(-count // columns))
-    return CellPlan("half", max(1, min(width, -(-count // max(1, 2 * height)))), 1, height)
+    return CellPlan("half" if shaded else "pair", max(1, min(width, -(-count // max(1, 2 * height)))), 1, height)
 
 
 def cell_at(plan: CellPlan, count: int, x: int, y: int) -> int | None:
@@ -65,6 +72,8 @@ def cell_at(plan: CellPlan, count: int, x: int, y: int) -> int | None:
     if column >= plan.columns or y >= max(plan.rows, 1):
         return None
     index = column * plan.rows + row if plan.style == "list" else row * plan.columns + column
+    if plan.style == "pair":
+        index *= 2
     return index if index < count else None
 
 
@@ -72,7 +81,7 @@ def moved(plan: CellPlan, count: int, selected: int | None, dx: int, dy: int) ->
     """Selection after an arrow key."""
     if selected is None:
         return 0
-    step = dx * plan.rows + dy if plan.style == "list" else dx + dy * plan.columns
+    step = dx * plan.rows + dy if plan.style == "list" else dx + dy * plan.columns * (1 + (plan.style == "pair"))
     target = selected + step
     return target if 0 <= target < count else selected
 
@@ -93,12 +102,21 @@ def legend(model: RunModel, theme: Theme, *, short: bool = False) -> list[tuple[
 
 
 def shade(theme: Theme, roles: np.ndarray, busy: np.ndarray) -> np.ndarray:
-    """Background of each SM's cell, u4 [n]: the role's hue, from a quarter of it (idle) to all of it (busy)."""
+    """Background of each SM's cell, u4 [n]: the role's hue, from the faintest that shows (idle) to all of it (busy)."""
     hues = np.array([theme.role(role) for role in range(len(abi.ROLES))], np.uint32)
-    strength = np.where(roles == abi.IDLE, 1.0, 0.25 + 0.75 * (0.05 + 0.95 * busy))[:, None]
+    least = theme.faintest
+    strength = np.where(roles == abi.IDLE, 1.0, least + (1 - least) * (0.05 + 0.95 * busy))[:, None]
     ground = channels(np.array(theme.background))
     mixed = np.rint(ground + (channels(hues[roles]) - ground) * strength).astype(np.uint32)
     return mixed[:, 0] << 16 | mixed[:, 1] << 8 | mixed[:, 2]
+
+
+def ink_on(back: np.ndarray, theme: Theme) -> np.ndarray:
+    """u4 [n]: for each background the darker of the theme's ground and its brightest text where it can be read, else
+    the other."""
+    dark, bright = sorted((theme.background, theme.bright), key=lambda colour: float(light(np.array(colour))))
+    contrast = (light(back) + 0.05) / (light(np.array(dark)) + 0.05)
+    return np.where(contrast >= READABLE, dark, bright).astype(np.uint32)
 
 
 def _task_name(model: RunModel, sm: int) -> tuple[str, bool]:
@@ -154,13 +172,15 @@ def paint_sms(
     inner = draw_frame(grid, frame, theme, title, subtitle, active=active)
     table = _whole_table(model, selected) if zoomed else None
     box = cells_box(inner, selected, zoomed, len(table.rows) + TABLE_EXTRA_ROWS if table else 0)
-    plan = plan_cells(count, box.width, box.height)
+    plan = plan_cells(count, box.width, box.height, theme.shaded)
     _paint_cells(grid, box, plan, model, theme, selected)
     if box.height < inner.height:
-        below = inner._replace(y=box.y + box.height, height=inner.height - box.height)
+        top = box.y + min(box.height, plan.rows + 1)
+        below = inner._replace(y=top, height=inner.y + inner.height - top)
         if table is not None:
             _paint_tables(grid, below, model, theme, table, selected)
         elif selected is not None:
+            below = below._replace(height=min(below.height, MOST_DETAIL_ROWS))
             _paint_detail(grid, below, model, theme, selected)
     return box
 
@@ -184,7 +204,7 @@ def _paint_strip(grid: Grid, model: RunModel, theme: Theme, selected: int | None
     width = grid.width - sum(len(text) for text, _ in counts) - 2
     grid.fill(0, 0, grid.width, 1, theme.panel)
     box = Box(1, 0, max(1, width), 1)
-    plan = plan_cells(model.info.n_sms, box.width, 1)
+    plan = plan_cells(model.info.n_sms, box.width, 1, theme.shaded)
     _paint_cells(grid, box, plan, model, theme, selected)
     x = box.x + box.width
     for text, colour in counts:
@@ -204,6 +224,10 @@ def _paint_cells(grid: Grid, box: Box, plan: CellPlan, model: RunModel, theme: T
             _paint_row(grid, x, y, plan.cell_width, model, theme, sm, sm == selected)
         return
     back = shade(theme, roles, busy)
+    if plan.style in ("letter", "pair"):
+        paint_letters = _paint_letters if plan.style == "letter" else _paint_pairs
+        paint_letters(grid, box, plan, roles, busy, theme, selected)
+        return
     if plan.style == "half":
         _paint_halves(grid, box, plan, back, theme, selected)
         return
@@ -216,7 +240,7 @@ def _paint_cells(grid: Grid, box: Box, plan: CellPlan, model: RunModel, theme: T
         if selected is not None and selected < count:
             grid.text(int(columns[selected]), int(rows[selected]), "◆", theme.bright, int(back[selected]))
         return
-    ink = np.where(luminance(back) > 90, theme.background, theme.text) if theme.dark else np.full(count, theme.bright)
+    ink = ink_on(back, theme)
     room = plan.cell_width - 1
     if selected is not None and selected < count:
         ink[selected], back[selected] = back[selected], theme.bright
@@ -247,6 +271,29 @@ def _paint_halves(
     grid.fg[area], grid.bg[area] = halves[:, 0], halves[:, 1]
 
 
+def _paint_letters(
+    grid: Grid, box: Box, plan: CellPlan, roles: np.ndarray, busy: np.ndarray, theme: Theme, selected: int | None
+) -> None:
+    """The role's letter, and beside it a bar as high as the SM is busy."""
+    for sm, role in enumerate(roles.tolist()):
+        x, y = box.x + sm % plan.columns * plan.cell_width, box.y + sm // plan.columns
+        chosen = sm == selected
+        x = grid.text(x, y, "◆" if chosen else _LETTERS[role], theme.bright if chosen else theme.role_text(role))
+        grid.text(x, y, EIGHTHS[round(8 * busy[sm])] if role else " ", theme.role(role))
+
+
+def _paint_pairs(
+    grid: Grid, box: Box, plan: CellPlan, roles: np.ndarray, busy: np.ndarray, theme: Theme, selected: int | None
+) -> None:
+    """Two neighbours a cell: the letter of the first one's role, a capital where they are busy half of the time."""
+    for sm in range(0, min(len(roles), 2 * box.height * plan.columns), 2):
+        row, column = divmod(sm // 2, plan.columns)
+        letter = _LETTERS[roles[sm]]
+        chosen = selected in (sm, sm + 1)
+        text = "◆" if chosen else letter if busy[sm : sm + 2].mean() >= 0.5 else letter.lower()
+        grid.text(box.x + column, box.y + row, text, theme.bright if chosen else theme.role_text(int(roles[sm])))
+
+
 def _paint_row(grid: Grid, x: int, y: int, width: int, model: RunModel, theme: Theme, sm: int, selected: bool) -> None:
     """One SM as a line: number, role, bar, share, task, history."""
     role, busy = int(model.roles[sm]), float(model.busy[sm])
@@ -255,21 +302,22 @@ def _paint_row(grid: Grid, x: int, y: int, width: int, model: RunModel, theme: T
     at = grid.text(x, y, "▸" if selected else " ", theme.bright)
     at = grid.text(at, y, f"{sm:<2d} ", theme.bright if selected else theme.muted, bold=selected)
     at = grid.text(at, y, f"{abi.ROLES[role]:<6s}", theme.role_text(role), bold=True)
-    bar_width = max(8, min(28, width // 3))
-    bar(grid, at, y, bar_width, busy, blend(theme.background, hue, 0.6 + 0.4 * busy), theme.idle)
+    bar_width = max(8, min(28, width // 3, width - 34))
+    bar(grid, at, y, bar_width, busy, theme.faded(hue, 0.6 + 0.4 * busy), theme.idle)
     at = grid.text(at + bar_width, y, f" {round(100 * busy):3d}%", theme.text)
     history_width = min(30, width - (at - x) - 24)
     task, running = _task_name(model, sm)
     room = end - at - 2 - (history_width + 1 if history_width >= 8 else 0)
     if room >= 8:
         waits = " · waits" if task and not running and len(task) + 8 <= room else ""
-        after = grid.text(at + 2, y, task, theme.text if running else theme.muted, limit=room)
+        name = task if len(task) <= room else f"{task[: room - 1]}…"
+        after = grid.text(at + 2, y, name, theme.text if running else theme.muted)
         grid.text(after, y, waits, theme.muted)
     if history_width >= 8:
         values = [float(sample[sm]) for sample in list(model.busy_history)[-history_width:]]
         if values:
             # A fixed top of 1 keeps the rows comparable.
-            sparkline(grid, end - history_width, y, values, history_width, blend(hue, theme.background, 0.35), top=1.0)
+            sparkline(grid, end - history_width, y, values, history_width, theme.faded(hue, 0.65), top=1.0)
 
 
 def _paint_detail(grid: Grid, box: Box, model: RunModel, theme: Theme, sm: int) -> None:

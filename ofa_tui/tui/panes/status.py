@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 
 from ofa_tui.tui.actions import Action
-from ofa_tui.tui.colour import blend
 from ofa_tui.tui.draw import duration, short, sparkline
 from ofa_tui.tui.grid import Grid
 from ofa_tui.tui.layout import SizeClass
@@ -49,9 +48,9 @@ def paint_header(grid: Grid, model: RunModel, theme: Theme, kind: SizeClass, sta
     x = grid.text(0, 0, " ofa-tui ", theme.background, theme.bright, bold=True)
     right: list[tuple[str, int, bool]] = []
     if state.playing:
-        right += [("MANUAL ", theme.doom, True)]
+        right += [("MANUAL ", theme.doom_text, True)]
     if state.recording:
-        right += [("● REC", theme.doom, True), ("  ", theme.muted, False)]
+        right += [("● REC", theme.doom_text, True), ("  ", theme.muted, False)]
     unit = "fps link" if kind is not SizeClass.NARROW and kind is not SizeClass.SINGLE else "fps"
     pace = "~" if state.open_loop else ""
     rate = "–" if state.link_fps is None else f"{pace}{state.link_fps:.0f}"
@@ -64,35 +63,34 @@ def paint_header(grid: Grid, model: RunModel, theme: Theme, kind: SizeClass, sta
     else:
         start = grid.width
     x = grid.text(x + 1, 0, f" {model.info.preset}", theme.bright, bold=True, limit=max(0, start - x - 1))
+    between, dot = "", "  ·  " if kind in (SizeClass.WIDE, SizeClass.MEDIUM) else " · "
     for text, colour in _header_parts(model, theme, kind):
-        if x + len(text) + 2 > start:
+        if x + len(between) + len(text) + 2 > start:
             break
+        x = grid.text(x, 0, between, theme.muted)
         x = grid.text(x, 0, text, colour)
+        between = dot
 
 
 def _header_parts(model: RunModel, theme: Theme, kind: SizeClass) -> list[tuple[str, int]]:
     info, snapshot = model.info, model.snapshot
     done = snapshot.steps_done if snapshot else 0
     share = f" {100 * done // info.steps}%" if info.steps else ""
-    dot = ("  ·  ", theme.muted) if kind is SizeClass.WIDE or kind is SizeClass.MEDIUM else (" · ", theme.muted)
-    total = f"/{info.steps:,}" if kind is SizeClass.WIDE or kind is SizeClass.MEDIUM else ""
-    parts = [(f"  step {done:,}{total}{share}", theme.muted)]
-    parts += [dot, (duration(snapshot.seconds if snapshot else 0), theme.muted)]
+    roomy = kind in (SizeClass.WIDE, SizeClass.MEDIUM)
+    total = f"/{info.steps:,}" if roomy else ""
+    elapsed = duration(snapshot.seconds if snapshot else 0)
+    parts = [(f"  step {done:,}{total}{share}", theme.muted), (elapsed, theme.muted)]
     if model.state != "running":
-        colour = theme.error if model.state == "aborted" else theme.warning
-        parts += [dot, (model.state, colour)]
+        parts.append((model.state, theme.error if model.state == "aborted" else theme.warning))
     elif model.games_held:
-        parts += [dot, ("games held", theme.warning)]
-    if kind is SizeClass.WIDE:
-        parts += [dot, ("1 launch, resident", theme.muted)]
-    elif kind is SizeClass.MEDIUM:
-        parts += [dot, ("1 launch", theme.muted)]
-    if kind in (SizeClass.WIDE, SizeClass.MEDIUM):
+        parts.append(("games held", theme.warning))
+    if roomy:
+        parts.append(("1 launch, resident" if kind is SizeClass.WIDE else "1 launch", theme.muted))
         # A replay does not know whether its SMs were virtual.
         sms = {"cuda": f" {info.n_sms} SM", "replay": f" · {info.n_sms} SMs"}.get(
             info.backend, f" · {info.n_sms} virtual SMs"
         )
-        parts += [dot, (short_device(info.device) + (sms if kind is SizeClass.WIDE else ""), theme.muted)]
+        parts.append((short_device(info.device) + (sms if kind is SizeClass.WIDE else ""), theme.muted))
     return parts
 
 
@@ -209,7 +207,7 @@ def _paint_tile_line(grid: Grid, shown: Sequence[Tile], theme: Theme) -> None:
 
 
 def _paint_tile_history(grid: Grid, left: int, room: int, tile: Tile, model: RunModel, theme: Theme) -> None:
-    colour = blend(tile.colour, theme.panel, 0.2)
+    colour = theme.faded(tile.colour, 0.8)
     if tile.label != "weights":
         values = list(model.history.get(tile.key, ()))[-room:] if room else []
         falling = tile.key in ("loss", HELD_OUT_TILE)
@@ -218,7 +216,7 @@ def _paint_tile_history(grid: Grid, left: int, room: int, tile: Tile, model: Run
     else:
         share = model.snapshot.steps_done / model.info.steps if model.snapshot and model.info.steps else 0
         grid.text(left, 1, "▁" * room, theme.idle)
-        grid.text(left, 1, "▁" * round(min(1.0, share) * room), colour)
+        grid.text(left, 1, "▂" * round(min(1.0, share) * room), colour)
 
 
 PLAY_KEYS = (
@@ -255,7 +253,7 @@ def paint_footer(
                 x = grid.text(x, y, text, colour, limit=max(0, grid.width - 1 - x))
         return
     for key, label in keys:
-        if x + len(key) + len(label) + 1 > grid.width:
+        if x + len(key) + len(label) + 1 >= grid.width:
             break
         x = _footer_key(grid, x, key, label, theme)
 

@@ -148,7 +148,7 @@ def _title(model: RunModel, theme: Theme, story: Story | None, rests: bool) -> l
         waits = "rests" if rests else "waiting for the first token" if serves else "no SM serves"
         return [(f" {waits}", theme.muted, False)]
     spans: list[Span] = [(" rests", theme.muted, False)] if rests else []
-    spans.append((f" #{story.number}", theme.muted if rests else theme.serve, not rests))
+    spans.append((f" #{story.number}", theme.muted if rests else theme.serve_text, not rests))
     if story.prompted:
         spans.append((" prompt", theme.muted if rests else theme.serve_text, False))
     spans.append((f"  {story.tokens} tok", theme.muted, False))

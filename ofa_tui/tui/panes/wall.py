@@ -47,9 +47,12 @@ def _paint_cell(grid: Grid, box: Box, game: int, model: RunModel, theme: Theme, 
     if frame is not None:
         status = frame.status
         parts += [level_name(status, model.info.wad), f"hp {int(status['health'])}", f"kills {int(status['kills'])}"]
-    text = "  ".join(parts)
-    while len(text) > box.width and len(parts) > 1:
-        parts.pop()
-        text = "  ".join(parts)
+    text = next(
+        (
+            text for count in range(len(parts), 1, -1) for text in ("  ".join(parts[:count]), " ".join(parts[:count]))
+            if len(text) < box.width
+        ),
+        parts[0],
+    )  # fmt: skip
     colour = theme.doom_text if selected else theme.muted
     grid.text(box.x, box.y + box.height - 1, text, colour, bold=selected, limit=box.width)
