@@ -141,7 +141,7 @@ def offered(mode: str) -> list[Action]:
 
 FRESH = [
     *(f"alt+{c}" for c in ascii_lowercase + digits),
-    *(f"ctrl+{c}" for c in "abdefgklnopqrstuvwxyz"),
+    *(f"ctrl+{c}" for c in "abdefgklnopqrstuvwxy"),
     *(f"f{n}" for n in range(1, 13)),
 ]
 OWN: Keymap = {action.name: (key,) for action, key in zip(ACTIONS, FRESH, strict=False)}
