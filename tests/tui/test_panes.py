@@ -46,7 +46,7 @@ def test_words_stay_whole_across_colours() -> None:
 
 
 _PIECES = st.lists(
-    st.tuples(st.text("ab é日\n", max_size=6), st.floats(0, 3), st.booleans()), max_size=3 * FRESH_PIECES
+    st.tuples(st.text("ab é日\n\r\t\u0301", max_size=6), st.floats(0, 3), st.booleans()), max_size=3 * FRESH_PIECES
 )  # fmt: skip
 
 

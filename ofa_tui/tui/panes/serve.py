@@ -60,18 +60,17 @@ def wrap_spans(spans: list[Span], width: int) -> list[list[Span]]:
 
 
 def _words(spans: list[Span]) -> list[list[Span]]:
-    """Runs without spaces, single spaces, and newlines; a word may have several colours."""
+    """Runs without spaces, single spaces, and newlines; a word may have several colours. Carriage returns are none."""
     words: list[list[Span]] = []
     inside = False
     for text, colour, bold in spans:
-        start = 0
+        text, start = text.replace("\r", ""), 0
         for at, character in enumerate(text):
-            if character in " \n\t\r":
+            if character in " \n\t":
                 if at > start:
                     _extend(words, inside, (text[start:at], colour, bold))
                 inside, start = False, at + 1
-                if character != "\r":
-                    words.append([("\n" if character == "\n" else " ", colour, bold)])
+                words.append([("\n" if character == "\n" else " ", colour, bold)])
         if start < len(text):
             _extend(words, inside, (text[start:], colour, bold))
             inside = True
