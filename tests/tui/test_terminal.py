@@ -144,7 +144,8 @@ def test_inside_a_multiplexer_the_picture_shows_and_leaves_nothing_behind(host: 
     pid, terminal = spawn([*multiplexer[host], "sh", str(script)], 100, 34, environ)
     before = termios.tcgetattr(terminal)
     screen = TextScreen(100, 34)
-    decode = codecs.getincrementaldecoder("utf-8")().decode
+    # tmux drops what waits for a terminal that is behind, in the midst of a character too, and draws all again.
+    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     screen.feed(decode(watch(pid, terminal, seconds=0.0, settle=30.0, until=b"space").output))
     screen.feed(decode(watch(pid, terminal, seconds=0.0, settle=2.5).output))
     shown = screen.text()
