@@ -70,7 +70,7 @@ def test_an_exported_cast_shows_the_screenshots_of_its_times(record: Path, tmp_p
     assert len(cast.events) <= (engine.end - engine.begin) * FRAMES_PER_S + 3
     times = sorted({at for at, _ in cast.events})
     for at in (times[0], times[len(times) // 3], times[2 * len(times) // 3], times[-1]):
-        assert not cast.screen(at).shows(_screenshot(record, engine.begin + at + ROUNDED_S / 2))
+        assert not cast.screen(at).shows(_screenshot(record, engine.begin + at + (ROUNDED_S / 2 if at else 0)))
     assert list(tmp_path.iterdir()) == [path]
 
 
