@@ -138,6 +138,8 @@ OFA_FUNCTION void simulate(const TaskContext& ctx, doom::Game& game, DoomSeat& s
     commands[game.viewed] = doom::player_think(game, wad);
     status.think_ns = uint32_t(now_ns() - started_ns);
     doom::doom_tic(game, wad, commands);
+    // The time that setting a level up takes is not made up for: its first second would race by.
+    if (game.level_tics <= 1) seat.next_tic_ns = now_ns() + load_relaxed(&ctx.launch->control->tic_interval_ns);
     if (game.tic == 1) forget_snapshots(seat);
     log_command(command_log(*ctx.launch, ctx.row0()), game, commands[game.viewed]);
 }

@@ -118,7 +118,7 @@ OFA_INLINE void stream_qkv_row(Block& block, const TaskContext& ctx, int64_t row
 }
 
 OFA_NOINLINE void op_stream_qkv(Block& block, const TaskContext& ctx) {
-    for_each_row(block, ctx, [&](int64_t row) { stream_qkv_row(block, ctx, row); });
+    for_each_row(block, ctx, [&](int64_t row) { sm80::stream_qkv_row(block, ctx, row); });
 }
 
 OFA_INLINE void stream_attention_row(Block& block, const TaskContext& ctx, int64_t row) {
@@ -160,7 +160,7 @@ OFA_INLINE void stream_attention_row(Block& block, const TaskContext& ctx, int64
 }
 
 OFA_NOINLINE void op_stream_attention(Block& block, const TaskContext& ctx) {
-    for_each_row(block, ctx, [&](int64_t row) { stream_attention_row(block, ctx, row); });
+    for_each_row(block, ctx, [&](int64_t row) { sm80::stream_attention_row(block, ctx, row); });
 }
 
 OFA_NOINLINE void op_stream_matmul_residual(Block& block, const TaskContext& ctx) {
