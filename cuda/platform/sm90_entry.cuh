@@ -196,8 +196,8 @@ OFA_INLINE void store_sums(Pipeline& pipeline, float (&sums)[128]) {
         store_gelu(pipeline, sums);
         break;
     case OPCODE_MATMUL_STATISTICS:
-        store_statistics(pipeline, sums);
-        [[fallthrough]];
+        store_with_statistics(pipeline, sums);
+        break;
     default:
         store_tile(pipeline, sums);
     }

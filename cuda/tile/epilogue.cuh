@@ -30,6 +30,19 @@ OFA_INLINE float fast_gelu_derivative(float x) {
     return s + (x * inner) * (e * s) * s;
 }
 
+// use(part, its sums) for one part of the columns after the other, whose PART sums are at the beginning of `sums` then; in
+// the end none of them is left. One piece of code for all parts: straight on it would be too long for the instruction caches,
+// and each tile would wait for it.
+template <int PART, int N, class Use>
+OFA_INLINE void for_each_part(float (&sums)[N], Use use) {
+#pragma unroll 1
+    for (int part = 0; part < N / PART; ++part) {
+        use(part, sums);
+#pragma unroll
+        for (int i = 0; i + PART < N; ++i) sums[i] = sums[i + PART];
+    }
+}
+
 // A thread's two lines of an operand, 8 rows apart, from its first column on.
 template <class T>
 struct Lines {
@@ -116,6 +129,37 @@ OFA_INLINE float2 statistics_of_row(const float (&sums)[N], int half) {
     total += __shfl_xor_sync(0xFFFFFFFFu, total, 2);
     return make_float2(largest, total);
 }
+
+// The same of one of the thread's two rows, of one part of the columns after the other, as they are rounded to bf16. Those from
+// `columns` on are right of the operand and do not count; those of the first part are not all such.
+struct RowStatistics {
+    float largest = -INFINITY, total = 0.0f;
+
+    template <int PART>
+    OFA_INLINE void add(const float* sums, int half, int columns) {
+        float outputs[PART / 2], most = largest;
+#pragma unroll
+        for (int j = 0; j < PART / 4; ++j) {
+            const uint32_t both = pack(sums[4 * j + 2 * half], sums[4 * j + 2 * half + 1]);
+            outputs[2 * j] = 8 * j < columns ? low_of(both) : -INFINITY;
+            outputs[2 * j + 1] = 8 * j < columns ? high_of(both) : -INFINITY;
+            most = fmaxf(most, fmaxf(outputs[2 * j], outputs[2 * j + 1]));
+        }
+        total *= exp2_of((largest - most) * LOG2_E);
+#pragma unroll
+        for (float output : outputs) total += exp2_of((output - most) * LOG2_E);
+        largest = most;
+    }
+    // Of the four threads that share the row; all of them have it.
+    OFA_INLINE float2 of_four_threads() const {
+        float most = fmaxf(largest, __shfl_xor_sync(0xFFFFFFFFu, largest, 1));
+        most = fmaxf(most, __shfl_xor_sync(0xFFFFFFFFu, most, 2));
+        float sum = total * exp2_of((largest - most) * LOG2_E);
+        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 1);
+        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 2);
+        return make_float2(most, sum);
+    }
+};
 
 // Of one row, at the task's place in its line of `statistics`, the matrix that `o` describes.
 OFA_INLINE void store_statistics(float* statistics, const Operand& o, const Task& task, int row, float2 both) {

@@ -81,18 +81,15 @@ OFA_INLINE void send_chunk(Pipeline& pipeline, const Slot& slot, int consumer, i
     at.advance();
 }
 
-OFA_INLINE void store_tile(Pipeline& pipeline, const float (&sums)[128]) {
-#pragma unroll
-    for (int chunk = 0; chunk < CHUNKS; ++chunk)
-        stage_chunk(pipeline, [&](int i) { return sums[SUMS_PER_CHUNK * chunk + i]; });
+OFA_INLINE void store_tile(Pipeline& pipeline, float (&sums)[128]) {
+    for_each_part<SUMS_PER_CHUNK>(sums, [&](int, float (&own)[128]) { stage_chunk(pipeline, [&](int i) { return own[i]; }); });
 }
 
-OFA_INLINE void store_gelu(Pipeline& pipeline, const float (&sums)[128]) {
-#pragma unroll
-    for (int chunk = 0; chunk < CHUNKS; ++chunk) {
-        stage_chunk(pipeline, [&](int i) { return sums[SUMS_PER_CHUNK * chunk + i]; });
-        stage_chunk(pipeline, [&](int i) { return fast_gelu(sums[SUMS_PER_CHUNK * chunk + i]); });
-    }
+OFA_INLINE void store_gelu(Pipeline& pipeline, float (&sums)[128]) {
+    for_each_part<SUMS_PER_CHUNK>(sums, [&](int, float (&own)[128]) {
+        stage_chunk(pipeline, [&](int i) { return own[i]; });
+        stage_chunk(pipeline, [&](int i) { return fast_gelu(own[i]); });
+    });
 }
 
 // By the loader: the inputs of GELU at the tile's places, a chunk a stage.
@@ -127,31 +124,35 @@ OFA_INLINE void take_gelu_inputs(Pipeline& pipeline, uint32_t (&words)[SUMS_PER_
     places_of_warp(pipeline).stages = at.count + 1;
 }
 
-OFA_INLINE void store_through_gelu(Pipeline& pipeline, const float (&sums)[128]) {
-#pragma unroll
-    for (int chunk = 0; chunk < CHUNKS; ++chunk) {
+OFA_INLINE void store_through_gelu(Pipeline& pipeline, float (&sums)[128]) {
+    for_each_part<SUMS_PER_CHUNK>(sums, [&](int part, float (&own)[128]) {
         uint32_t inputs[SUMS_PER_CHUNK / 2] = {};
-        if (chunk * CHUNK_COLUMNS < current_slot(pipeline).task.tile[3]) take_gelu_inputs(pipeline, inputs);
+        if (part * CHUNK_COLUMNS < current_slot(pipeline).task.tile[3]) take_gelu_inputs(pipeline, inputs);
         stage_chunk(pipeline, [&](int i) {
             const float input = i % 2 == 0 ? low_of(inputs[i / 2]) : high_of(inputs[i / 2]);
-            return sums[SUMS_PER_CHUNK * chunk + i] * fast_gelu_derivative(input);
+            return own[i] * fast_gelu_derivative(input);
         });
-    }
+    });
 }
 
-OFA_INLINE void store_statistics(Pipeline& pipeline, float (&sums)[128]) {
+// The tile, and of each of its rows the statistics of the outputs as they are stored.
+OFA_INLINE void store_with_statistics(Pipeline& pipeline, float (&sums)[128]) {
+    RowStatistics rows[2];
+    for_each_part<SUMS_PER_CHUNK>(sums, [&](int part, float (&own)[128]) {
+        stage_chunk(pipeline, [&](int i) { return own[i]; });
+        const int columns = current_slot(pipeline).task.tile[3] - part * CHUNK_COLUMNS;
+#pragma unroll
+        for (int half = 0; half < 2; ++half) rows[half].add<SUMS_PER_CHUNK>(own, half, columns);
+    });
     const Slot& slot = current_slot(pipeline);
-    const Task& task = slot.task;
-    const TilePlace place = place_of_sums(Worker(), task);
-    const Operand& o = slot.ctx.launch->operands[task.operands[3]];
+    const TilePlace place = place_of_sums(Worker(), slot.task);
+    const Operand& o = slot.ctx.launch->operands[slot.task.operands[3]];
     float* const statistics = reinterpret_cast<float*>(o.base);
-    round_in_place(sums);
-    hide_right_of(sums, task.tile[3]);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-        const float2 both = statistics_of_row(sums, half);
+        const float2 both = rows[half].of_four_threads();
         const int row = place.row + 8 * half;
-        if (place.lane % 4 == 0 && row < int(o.rows)) store_statistics(statistics, o, task, row, both);
+        if (place.lane % 4 == 0 && row < int(o.rows)) store_statistics(statistics, o, slot.task, row, both);
     }
 }
 

@@ -118,17 +118,16 @@ OFA_INLINE void store_version(Pipeline& pipeline, int stage_of_tile, const uint3
 }
 
 // By a consumer, after its sums.
-OFA_INLINE void update_tile(Pipeline& pipeline, const float (&sums)[128]) {
-#pragma unroll
-    for (int i = 0; i < TILE_COLUMNS / LINE_COLUMNS; ++i) {
-        if (i * LINE_COLUMNS >= current_slot(pipeline).task.tile[3]) continue;
+OFA_INLINE void update_tile(Pipeline& pipeline, float (&sums)[128]) {
+    for_each_part<LINE_COLUMNS / 2>(sums, [&](int part, float (&own)[128]) {
+        if (part * LINE_COLUMNS >= current_slot(pipeline).task.tile[3]) return;
         uint32_t words[LINE_COLUMNS / 4];
         change_lines(pipeline, [&](const Worker& worker, uint32_t stage) {
             update_stage(adamw_of(pipeline.block, current_slot(pipeline).task),
-                         StageState(pipeline, stage, worker.consumer, LinePlace(worker)), sums + 16 * i, words);
+                         StageState(pipeline, stage, worker.consumer, LinePlace(worker)), own, words);
         });
-        store_version(pipeline, i, words);
-    }
+        store_version(pipeline, part, words);
+    });
 }
 
 }  // namespace ofa
