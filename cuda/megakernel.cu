@@ -63,8 +63,8 @@ OFA_INLINE void leave(const Turn& turn) {
     fetch_add_relaxed(&launch.telemetry->blocks_running, ~0u);
 }
 
-// The leader's way to a task that can start: a role, a ticket of its queue, and the waits of the ticket's task.
-OFA_INLINE uint32_t take_turn(Turn& turn) {
+// The leader's way to a task: a role, and a ticket of its queue.
+OFA_INLINE uint32_t claim_turn(Turn& turn) {
     TaskContext& ctx = turn.ctx;
     const Launch& launch = *ctx.launch;
     turn.role = choose_role(launch, ctx.sm, turn.role, turn.place);
@@ -83,10 +83,23 @@ OFA_INLINE uint32_t take_turn(Turn& turn) {
     ctx.claimed_ns = claimed_ns;
     store_relaxed(&launch.telemetry->sms[ctx.sm].role, turn.role);
     if (!ctx.ahead) show_task(ctx, PHASE_WAITING);
-    if (!wait_for_inputs(ctx) || !wait_for_opening(ctx, turn.place)) return TURN_PASS;
-    ctx.version = weight_version(ctx);
-    ctx.ready_ns = timed ? now_ns() : 0;
     return TURN_RUN;
+}
+
+// When the task's inputs are there: whether it is to be run.
+OFA_INLINE uint32_t start_turn(Turn& turn) {
+    TaskContext& ctx = turn.ctx;
+    if (!wait_for_schedule(ctx) || past_end(ctx) || aborted(*ctx.launch)) return TURN_PASS;
+    if (!wait_for_opening(ctx, turn.place)) return TURN_PASS;
+    ctx.version = weight_version(ctx);
+    ctx.ready_ns = ctx.claimed_ns != 0 ? now_ns() : 0;
+    return TURN_RUN;
+}
+
+OFA_INLINE uint32_t take_turn(Turn& turn) {
+    const uint32_t next = claim_turn(turn);
+    if (next != TURN_RUN) return next;
+    return wait_for_inputs(turn.ctx) ? start_turn(turn) : TURN_PASS;
 }
 
 OFA_INLINE void begin_task(TaskTimer& timer, const TaskContext& ctx) {

@@ -47,7 +47,7 @@ OFA_INLINE bool claims_early(const Slot& slot) {
     return slot.kind == SLOT_TOKEN || (slot.kind == SLOT_BODY && claims_early(slot.task.opcode));
 }
 
-// A lane of every warp but the consumers' first: who is done with a slot says so.
+// A lane of a producer: who is done with a slot says so.
 OFA_INLINE void release_slot(Pipeline& pipeline, const Position<SLOTS>& at) {
     sm90::arrive(&pipeline.slot_empty[at.stage()]);
 }
@@ -87,27 +87,62 @@ OFA_INLINE void finish_part(Slot& slot) {
 // What opens and what samples a token waits for a counter; the tasks between are claimed together.
 OFA_INLINE bool is_token(const TaskContext& ctx) { return ctx.program == PROGRAM_DECODE && ctx.task->n_waits == 0; }
 
-// What a slot is for, and the task in it, once there is one.
-OFA_INLINE uint32_t fill_slot(Pipeline& pipeline, Slot& slot) {
+// wait_for_inputs, a counter a lane: a weight's gradient waits for 64, and one after the other they would take longer than
+// most tasks. For one that is not there yet the first lane waits.
+OFA_INLINE bool wait_together(const TaskContext& ctx) {
+    const uint32_t lane = threadIdx.x % 32, waits = ctx.task->n_waits;
+    for (uint32_t w = 0; w < waits; ++w) {
+        const TaskWait wait = ctx.task->waits[w];
+        const uint64_t expected = expected_count(ctx, wait);
+        for (uint32_t first = 0; first < wait.n; first += 32) {
+            const uint32_t mine = first + lane < wait.n ? first + lane : first;
+            const uint64_t* const counter = counter_at(*ctx.launch, wait.first + mine);
+            while (const uint32_t missing = __ballot_sync(0xFFFFFFFFu, load_acquire(counter) < expected)) {
+                uint32_t there = 0;
+                if (lane == 0) there = wait_for_counter(ctx, wait.first + first + __ffs(int(missing)) - 1, expected);
+                if (from_first_lane(there) == 0) return false;
+            }
+        }
+    }
+    __syncwarp();
+    return true;
+}
+
+// The next task that can start. By the warp.
+OFA_INLINE uint32_t next_turn(Turn& turn) {
+    const bool lane0 = threadIdx.x % 32 == 0;
+    for (;;) {
+        uint32_t next = TURN_LEAVE;
+        if (lane0) next = claim_turn(turn);
+        next = from_first_lane(next);
+        __syncwarp();
+        if (next == TURN_RUN && !wait_together(turn.ctx)) next = TURN_PASS;
+        if (next == TURN_RUN && lane0) next = start_turn(turn);
+        next = from_first_lane(next);
+        if (next != TURN_PASS) return next;
+    }
+}
+
+// What a slot is for, and the task in it.
+OFA_INLINE uint32_t fill_slot(Pipeline& pipeline, Slot& slot, uint32_t next, uint64_t waited_ns) {
     Turn& turn = pipeline.turn;
-    uint32_t next;
-    do next = take_turn(turn);
-    while (next == TURN_PASS);
     slot.ctx = turn.ctx;
+    slot.ctx.ahead = false;  // waits of its body are the SM's
+    slot.ahead = turn.ctx.ahead;
+    slot.waited_ns = slot.ahead ? 0 : waited_ns;
     slot.kind = next == TURN_LEAVE ? SLOT_LEAVE : SLOT_BODY;
-    slot.parts = 1;
+    slot.parts = CONSUMERS;
     if (next == TURN_RUN) {
         slot.task = *turn.ctx.task;
         if (is_product(slot.task.opcode)) slot.kind = SLOT_PRODUCT;
         if (is_token(turn.ctx)) slot.kind = SLOT_TOKEN;
-        if (slot.kind == SLOT_PRODUCT) slot.parts += CONSUMERS;
     }
     turn.ahead = slot.kind == SLOT_PRODUCT || claims_early(slot);
     return slot.kind;
 }
 
 // The next task is claimed when the product before it has been loaded; when a body begins or ends. By a warp, of which one
-// lane does all but the steps of a token.
+// lane does all but the waits, and the steps of a token.
 OFA_INLINE void claim_tasks(Pipeline& pipeline, const Launch& launch) {
     const bool lane0 = threadIdx.x % 32 == 0;
     Position<SLOTS> slots;
@@ -116,9 +151,12 @@ OFA_INLINE void claim_tasks(Pipeline& pipeline, const Launch& launch) {
     if (lane0) enter(pipeline.turn, launch, blockIdx.x);
     for (;; slots.advance(), claims.advance()) {
         uint32_t kind = SLOT_LEAVE;
+        if (lane0) wait_for_slot(&pipeline.slot_empty[slots.stage()], slots.parity() ^ 1);
+        const uint64_t waited_ns = pipeline.turn.waits_ns;
+        __syncwarp();
+        const uint32_t next = next_turn(pipeline.turn);
         if (lane0) {
-            wait_for_slot(&pipeline.slot_empty[slots.stage()], slots.parity() ^ 1);
-            kind = fill_slot(pipeline, pipeline.slots[slots.stage()]);
+            kind = fill_slot(pipeline, pipeline.slots[slots.stage()], next, pipeline.turn.waits_ns - waited_ns);
             if (kind == SLOT_TOKEN && slots.count > 0) {
                 const Position<SLOTS> before{slots.count - 1};
                 wait_for_slot(&pipeline.slot_empty[before.stage()], before.parity());
@@ -136,6 +174,26 @@ OFA_INLINE void claim_tasks(Pipeline& pipeline, const Launch& launch) {
     }
 }
 
+// How long the SM waited before the slot.
+OFA_INLINE uint64_t wait_before(const Pipeline& pipeline, const Slot& slot) {
+    if (!slot.ahead) return slot.waited_ns;
+    const uint64_t claimed_ns = slot.ctx.claimed_ns, ready_ns = slot.ctx.ready_ns;
+    const uint64_t free_ns = pipeline.ended_ns > claimed_ns ? pipeline.ended_ns : claimed_ns;
+    return ready_ns > free_ns ? ready_ns - free_ns : 0;
+}
+
+// After the consumers, who go on meanwhile: what they and the storers wrote is made visible by the signal.
+OFA_INLINE void close_books(Pipeline& pipeline, Slot& slot) {
+    const TaskContext& ctx = slot.ctx;
+    const uint64_t waited_ns = wait_before(pipeline, slot);
+    if (slot.kind == SLOT_PRODUCT) finish_part(slot);
+    if (slot.kind == SLOT_BODY && !aborted(*ctx.launch) && !past_end(ctx)) signal(ctx);
+    if (slot.kind != SLOT_TOKEN) pipeline.timer.record(ctx, slot.began_ns, slot.ended_ns, slot.held_ns, waited_ns);
+    if (slot.ahead) add_relaxed(&status_of(ctx).wait_ns, waited_ns);
+    store_relaxed(&status_of(ctx).phase, uint32_t(PHASE_WAITING));
+    pipeline.ended_ns = slot.ended_ns;
+}
+
 OFA_INLINE void store_outputs(Pipeline& pipeline, const Slot& slot, int consumer, Position<BUFFERS>& buffers) {
     const Task& task = slot.task;
     const int outputs = task.opcode == OPCODE_MATMUL_GELU ? 2 : 1;
@@ -151,7 +209,12 @@ OFA_INLINE void store_tasks(Pipeline& pipeline, int consumer) {
     Position<STAGES> changed;
     for (;; slots.advance()) {
         Slot& slot = next_slot(pipeline, slots);
-        if (slot.kind == SLOT_LEAVE) return;
+        const bool keeps_books = consumer == 0;
+        if (slot.kind == SLOT_LEAVE) {
+            if (keeps_books) pipeline.timer.publish(slot.ctx);
+            return;
+        }
+        if (keeps_books) show_task(slot.ctx, PHASE_RUNNING);
         if (slot.kind == SLOT_PRODUCT) {
             if (slot.task.opcode == OPCODE_MATMUL_DW_ADAMW)
                 store_update(pipeline, slot, consumer, changed, buffers);
@@ -161,7 +224,11 @@ OFA_INLINE void store_tasks(Pipeline& pipeline, int consumer) {
                 store_outputs(pipeline, slot, consumer, buffers);
             sm90::wait_until_stored();
             sm90::fence_proxy_global();
-            finish_part(slot);
+            if (!keeps_books) finish_part(slot);
+        }
+        if (keeps_books) {
+            wait_for_slot(&pipeline.slot_consumed[slots.stage()], slots.parity());
+            close_books(pipeline, slot);
         }
         release_slot(pipeline, slots);
     }
@@ -213,39 +280,32 @@ OFA_INLINE void consume_product(Pipeline& pipeline) {
     store_sums(pipeline, sums);
 }
 
+// By the leader. Before a token the storers have nothing left to do, and the consumers keep its books.
 OFA_INLINE void begin(Pipeline& pipeline, Slot& slot) {
-    const uint64_t claimed_ns = slot.ctx.claimed_ns, ready_ns = slot.ctx.ready_ns;
-    const uint64_t free_ns = pipeline.ended_ns > claimed_ns ? pipeline.ended_ns : claimed_ns;
-    if (slot.ctx.ahead && ready_ns > free_ns) add_wait(slot.ctx, ready_ns - free_ns);
-    slot.ctx.ahead = false;  // waits of its body are the SM's
-    begin_task(pipeline.timer, slot.ctx);
+    slot.held_ns = *slot.ctx.waits_ns;
+    slot.began_ns = now_ns();
+    if (slot.kind == SLOT_TOKEN) pipeline.timer.begin_parts(wait_before(pipeline, slot));
     if (claims_early(slot)) sm90::arrive(&pipeline.claim_next);
 }
 
-// After the consumers' barrier: all that they wrote is visible to the leader.
+// By every warp, after the consumers' barrier where the slot was no product.
 OFA_INLINE void finish(Pipeline& pipeline) {
     const int thread = fresh_thread();
     volatile Places& places = pipeline.places[thread / 32];
     const Position<SLOTS> slots{places.slots};
     Slot& slot = pipeline.slots[slots.stage()];
     if (pipeline.block.leader()) {
-        if (slot.kind == SLOT_BODY) sm90::arrive(&pipeline.body_ended);
-        if (slot.kind == SLOT_PRODUCT) {
-            finish_part(slot);
-            pipeline.timer.stop(slot.ctx);
-        } else if (slot.kind == SLOT_BODY) {
-            end_task(pipeline.timer, slot.ctx);
+        slot.ended_ns = now_ns();
+        slot.held_ns = *slot.ctx.waits_ns - slot.held_ns;
+        if (slot.kind == SLOT_BODY) {
+            sm90::arrive(&pipeline.body_ended);
             if (!claims_early(slot)) sm90::arrive(&pipeline.claim_next);
-        } else {
-            pipeline.timer.stop_parts(slot.ctx);
         }
-        pipeline.ended_ns = now_ns();
-        store_relaxed(&status_of(slot.ctx).phase, uint32_t(PHASE_WAITING));
     }
     __syncwarp();
     if (thread % 32 == 0) {
         places.slots = slots.count + 1;
-        release_slot(pipeline, slots);
+        sm90::arrive(&pipeline.slot_consumed[slots.stage()]);
     }
     __syncwarp();
 }
@@ -273,23 +333,20 @@ OFA_NOINLINE void run_slot(Pipeline& pipeline, const Slot& slot) {
 
 OFA_INLINE void consume_tasks(Pipeline& pipeline) {
     Block& block = pipeline.block;
-    if (block.leader()) pipeline.timer.open();
     for (;;) {
         next_slot(pipeline, Position<SLOTS>{places_of_warp(pipeline).slots});
-        if (current_slot(pipeline).kind == SLOT_LEAVE) {
-            if (block.leader()) pipeline.timer.publish(current_slot(pipeline).ctx);
-            return;
-        }
+        if (current_slot(pipeline).kind == SLOT_LEAVE) return;
         if (block.leader()) begin(pipeline, current_slot(pipeline));
         // One place that calls, and for every slot: with two, or under a condition, ptxas spills.
         run_slot(pipeline, current_slot(pipeline));
         if (sm90::is_attention(current_slot(pipeline).task.opcode))
             finish_attention(pipeline, current_slot(pipeline).task);
-        if (current_slot(pipeline).kind == SLOT_PRODUCT)
+        if (current_slot(pipeline).kind == SLOT_PRODUCT) {
             consume_product(pipeline);
-        else
+        } else {
             sm90::fence_proxy_shared();  // the copy engine writes next where the body has been
-        block.sync();
+            block.sync();
+        }
         finish(pipeline);
     }
 }

@@ -25,10 +25,10 @@ OFA_INLINE void show_no_task(const Launch& launch, uint32_t sm, uint32_t role) {
     store_relaxed(&status.heartbeat_ns, now_ns());
 }
 
-// Waiting of the SM. A block has the sum at hand: read from memory at every task it would be waited for.
+// Waiting of the SM.
 OFA_INLINE void add_wait(const TaskContext& ctx, uint64_t ns) {
     *ctx.waits_ns += ns;
-    store_relaxed(&status_of(ctx).wait_ns, *ctx.waits_ns);
+    add_relaxed(&status_of(ctx).wait_ns, ns);
 }
 
 // Time in a wait counts as waiting, not as work of the task around it.
@@ -65,23 +65,29 @@ public:
         waited_ns_ = *ctx.waits_ns;
     }
     OFA_INLINE void stop(const TaskContext& ctx) {
-        SmStatus& status = status_of(ctx);
-        const uint32_t opcode = ctx.task->opcode;
-        const uint64_t now = now_ns(), wait_ns = *ctx.waits_ns;
-        if (opcode < OPCODE_COUNT) add_relaxed(&status.op_ns[opcode], now - started_ns_ - (wait_ns - waited_ns_));
-        add_relaxed(&status.tasks_done, 1);
-        store_relaxed(&status.heartbeat_ns, now);
-        if (keeps_timeline(ctx))
-            timeline_.add(ctx, task_of(ctx), 1, started_ns_, now, wait_ns - waited_ns_, take_wait());
+        const uint64_t wait_ns = *ctx.waits_ns;
+        record(ctx, started_ns_, now_ns(), wait_ns - waited_ns_, waited_ns_ - ended_with_wait_ns_);
         ended_with_wait_ns_ = wait_ns;
     }
 
-    // One of several parts of what was started, instead of `stop`: tasks that are done together.
+    // Instead of both, where others have kept the times: `held_ns` it waited itself, `waited_ns` the SM before it.
+    OFA_INLINE void record(const TaskContext& ctx, uint64_t began_ns, uint64_t ended_ns, uint64_t held_ns,
+                           uint64_t waited_ns) {
+        SmStatus& status = status_of(ctx);
+        const uint32_t opcode = ctx.task->opcode;
+        if (opcode < OPCODE_COUNT) add_relaxed(&status.op_ns[opcode], ended_ns - began_ns - held_ns);
+        add_relaxed(&status.tasks_done, 1);
+        store_relaxed(&status.heartbeat_ns, ended_ns);
+        if (keeps_timeline(ctx)) timeline_.add(ctx, task_of(ctx), 1, began_ns, ended_ns, held_ns, waited_ns);
+    }
+
+    // Of tasks that are done together, before which the SM waited: one part after the other.
+    OFA_INLINE void begin_parts(uint64_t waited_ns) { waited_ns_ = waited_ns; }
     OFA_INLINE void add_part(const TaskContext& ctx, uint32_t task, uint32_t tasks, uint64_t began_ns, uint64_t ended_ns,
                              uint64_t held_ns) {
-        timeline_.add(ctx, task, tasks, began_ns, ended_ns, held_ns, take_wait());
+        timeline_.add(ctx, task, tasks, began_ns, ended_ns, held_ns, waited_ns_);
+        waited_ns_ = 0;
     }
-    OFA_INLINE void stop_parts(const TaskContext& ctx) { ended_with_wait_ns_ = *ctx.waits_ns; }
 
     // When the SM has nothing to do.
     OFA_INLINE void publish(const TaskContext& ctx) const {
@@ -89,13 +95,6 @@ public:
     }
 
 private:
-    // The SM's waits between the task before and this one, for the first who asks.
-    OFA_INLINE uint64_t take_wait() {
-        const uint64_t waited = waited_ns_ - ended_with_wait_ns_;
-        ended_with_wait_ns_ = waited_ns_;
-        return waited;
-    }
-
     uint64_t started_ns_;
     uint64_t waited_ns_, ended_with_wait_ns_;  // the SM's waits by the start of this task, by the end of the one before
     Timeline timeline_;

@@ -76,21 +76,25 @@ OFA_INLINE bool wait_for_schedule(const TaskContext& ctx) {
            wait_until(ctx, NONE_U32, batches, [&] { return load_acquire(&telemetry->sweep_batches_done); });
 }
 
-// All waits of a task; false when it must not be run.
+// What the counters of a wait have to reach.
+OFA_INLINE uint64_t expected_count(const TaskContext& ctx, const TaskWait& wait) {
+    return ctx.iteration + 1 < wait.lag ? 0 : uint64_t(wait.count) * (ctx.iteration + 1 - wait.lag);
+}
+
+OFA_INLINE bool wait_for_counter(const TaskContext& ctx, uint32_t counter, uint64_t expected) {
+    const uint64_t* value = counter_at(*ctx.launch, counter);
+    return wait_until(ctx, counter, expected, [&] { return load_acquire(value); });
+}
+
 OFA_INLINE bool wait_for_inputs(const TaskContext& ctx) {
-    const Launch& launch = *ctx.launch;
-    jitter(launch, ctx.sm);
+    jitter(*ctx.launch, ctx.sm);
     for (uint32_t w = 0; w < ctx.task->n_waits; ++w) {
         const TaskWait& wait = ctx.task->waits[w];
-        if (ctx.iteration + 1 < wait.lag) continue;
-        const uint64_t expected = uint64_t(wait.count) * (ctx.iteration + 1 - wait.lag);
-        for (uint32_t i = 0; i < wait.n; ++i) {
-            const uint32_t counter = wait.first + i;
-            const uint64_t* value = counter_at(launch, counter);
-            if (!wait_until(ctx, counter, expected, [&] { return load_acquire(value); })) return false;
-        }
+        const uint64_t expected = expected_count(ctx, wait);
+        for (uint32_t i = 0; i < wait.n; ++i)
+            if (!wait_for_counter(ctx, wait.first + i, expected)) return false;
     }
-    return wait_for_schedule(ctx) && !past_end(ctx) && !aborted(launch);
+    return true;
 }
 
 // Says that a task is done. The block's barrier before it makes this one release cover all its writes.

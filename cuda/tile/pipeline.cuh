@@ -1,6 +1,7 @@
 // A block of three warpgroups that works on one task after the other (Hopper).
 //
-//   warpgroup 0   warp 0 loads operand tiles, warp 1 claims tasks, warps 2 and 3 store what one consumer each has staged
+//   warpgroup 0   warp 0 loads operand tiles, warp 1 claims tasks, warps 2 and 3 store what one consumer each has staged;
+//                 warp 2 also keeps the books: signals, status, timeline
 //   warpgroups 1, 2   multiply, 64 rows each; and run everything that is not a product
 //
 // All of them walk the same sequence of task slots. Barriers have two sides, full and empty, and a position that only
@@ -32,6 +33,9 @@ struct Slot {
     uint32_t map_copies[MAX_OPERANDS];
     uint32_t kind;
     uint32_t parts;  // of the task that are not done: the last one signals
+    bool ahead;      // TaskContext's as it was claimed
+    uint64_t waited_ns;                     // the SM before it, where it was not claimed ahead
+    uint64_t began_ns, ended_ns, held_ns;   // the consumers' time for it, and what of that they waited
 };
 
 // A consumer warp's places in the rings.
@@ -45,7 +49,7 @@ struct Pipeline {
     uint8_t b[STAGES][B_BYTES];
     uint8_t staging[CONSUMERS][BUFFERS][CHUNK_BYTES];
     sm90::Barrier full[STAGES], empty[STAGES];
-    sm90::Barrier slot_full[SLOTS], slot_empty[SLOTS];
+    sm90::Barrier slot_full[SLOTS], slot_consumed[SLOTS], slot_empty[SLOTS];
     StepRing step_ring;
     sm90::Barrier claim_next, body_ended;
     sm90::Barrier staged[CONSUMERS][BUFFERS], stored[CONSUMERS][BUFFERS];
@@ -57,8 +61,8 @@ struct Pipeline {
     Block block;          // of the consumers
     sm90::AttentionViews attention;
     Turn turn;            // the claimer's
-    TaskTimer timer;      // the leader's, as what follows
-    uint64_t ended_ns;    // when the task before this one ended
+    TaskTimer timer;      // the bookkeeper's; in a token the consumers'
+    uint64_t ended_ns;    // when the consumers were done with the slot before; the bookkeeper's
 
     // Of products and of tokens by turns: a token begins when the storers are done.
     OFA_INLINE TokenMemory& token() { return *reinterpret_cast<TokenMemory*>(staging); }
@@ -71,7 +75,8 @@ struct Pipeline {
         }
         for (int i = 0; i < SLOTS; ++i) {
             sm90::open_barrier(&slot_full[i], 1);
-            sm90::open_barrier(&slot_empty[i], 1 + CONSUMER_WARPS + CONSUMERS);
+            sm90::open_barrier(&slot_consumed[i], CONSUMER_WARPS);
+            sm90::open_barrier(&slot_empty[i], 1 + CONSUMERS);
         }
         for (int i = 0; i < STEP_SLOTS; ++i) {
             sm90::open_barrier(&step_ring.full[i], 1);
@@ -86,6 +91,8 @@ struct Pipeline {
         for (int i = 0; i < CONSUMERS * STAGES; ++i) sm90::open_barrier(&changed[0][i], WARPGROUP / 32);
         for (Places& place : places) place = {};
         for (double& pair : turns) pair = 0.0;
+        timer.open();
+        ended_ns = 0;
         sm90::barriers_are_open();
     }
 };
