@@ -97,9 +97,10 @@ OFA_INLINE uint32_t start_turn(Turn& turn) {
 }
 
 OFA_INLINE uint32_t take_turn(Turn& turn) {
-    const uint32_t next = claim_turn(turn);
-    if (next != TURN_RUN) return next;
-    return wait_for_inputs(turn.ctx) ? start_turn(turn) : TURN_PASS;
+    uint32_t next = claim_turn(turn);
+    if (next == TURN_RUN) next = wait_for_inputs(turn.ctx) ? start_turn(turn) : TURN_PASS;
+    if (next != TURN_RUN) turn.timer.publish(turn.ctx);
+    return next;
 }
 
 OFA_INLINE void begin_task(TaskTimer& timer, const TaskContext& ctx) {
@@ -132,7 +133,6 @@ OFA_INLINE void run_block(Block& block, const Launch& launch, Turn& turn) {
     if (block.leader()) enter(turn, launch, block.sm());
     for (;;) {
         const uint32_t next = block.broadcast([&] { return take_turn(turn); });
-        if (next != TURN_RUN && block.leader()) turn.timer.publish(turn.ctx);
         if (next == TURN_LEAVE) return;
         if (next == TURN_RUN) run_task(block, turn);
     }
