@@ -38,6 +38,9 @@ OFA_INLINE void for_each_part(float (&sums)[N], Use use) {
 #pragma unroll 1
     for (int part = 0; part < N / PART; ++part) {
         use(part, sums);
+        // Before this the others do not move up: else those in use would be copied, and there are no registers for that.
+#pragma unroll
+        for (int i = 0; i < PART; ++i) asm volatile("" : "+f"(sums[i]));
 #pragma unroll
         for (int i = 0; i + PART < N; ++i) sums[i] = sums[i + PART];
     }
