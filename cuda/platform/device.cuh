@@ -52,15 +52,7 @@ public:
     __device__ int thread() const { return int(threadIdx.x) - FIRST_THREAD; }
     __device__ int threads() const { return BLOCK_THREADS; }
     __device__ bool leader() const { return fresh_thread() == FIRST_THREAD; }
-#if defined(OFA_SM90)
     __device__ void sync() { asm volatile("bar.sync 1, 256;" ::: "memory"); }
-#else
-    // The threads of a warp may come one after the other; `bar.sync` wants them together.
-    __device__ void sync() {
-        __syncwarp();
-        asm volatile("bar.sync 1, 256;" ::: "memory");
-    }
-#endif
 
     template <class F>
     OFA_INLINE void for_each(int64_t n, F f) {
