@@ -119,12 +119,9 @@ OFA_INLINE void end_task(TaskTimer& timer, const TaskContext& ctx) {
     timer.stop(ctx);
 }
 
-OFA_INLINE void run_task(Block& block, Turn& turn) {
-    const TaskContext& ctx = turn.ctx;
-    if (block.leader()) begin_task(turn.timer, ctx);
-    if (!run_body(block, ctx) && block.leader()) refuse(ctx);
-    block.sync();
-    if (block.leader()) end_task(turn.timer, ctx);
+// False where nobody knows the task.
+OFA_NOINLINE bool run_turn(Block& block, const TaskContext& ctx, uint32_t next) {
+    return next != TURN_RUN || run_body(block, ctx);
 }
 
 // Part of the entry itself, so that the report on the entry's registers is a report on this loop. Between the barrier
@@ -134,7 +131,12 @@ OFA_INLINE void run_block(Block& block, const Launch& launch, Turn& turn) {
     for (;;) {
         const uint32_t next = block.broadcast([&] { return take_turn(turn); });
         if (next == TURN_LEAVE) return;
-        if (next == TURN_RUN) run_task(block, turn);
+        const bool leads = next == TURN_RUN && block.leader();
+        if (leads) begin_task(turn.timer, turn.ctx);
+        // Whatever the turn is: under a condition, ptxas spills where threads meet again behind the call.
+        if (!run_turn(block, turn.ctx, next) && leads) refuse(turn.ctx);
+        block.sync();
+        if (leads) end_task(turn.timer, turn.ctx);
     }
 }
 

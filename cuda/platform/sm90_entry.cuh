@@ -47,6 +47,12 @@ OFA_INLINE bool claims_early(const Slot& slot) {
     return slot.kind == SLOT_TOKEN || (slot.kind == SLOT_BODY && claims_early(slot.task.opcode));
 }
 
+// Whether the task after it is claimed before it ends: in its midst (a product, attention) or when it begins.
+OFA_INLINE bool claims_ahead(const Slot& slot) {
+    return slot.kind == SLOT_PRODUCT || claims_early(slot) ||
+           (slot.kind == SLOT_BODY && sm90::is_attention(slot.task.opcode));
+}
+
 // A lane of a producer: who is done with a slot says so.
 OFA_INLINE void release_slot(Pipeline& pipeline, const Position<SLOTS>& at) {
     sm90::arrive(&pipeline.slot_empty[at.stage()]);
@@ -137,7 +143,7 @@ OFA_INLINE uint32_t fill_slot(Pipeline& pipeline, Slot& slot, uint32_t next, uin
         if (is_product(slot.task.opcode)) slot.kind = SLOT_PRODUCT;
         if (is_token(turn.ctx)) slot.kind = SLOT_TOKEN;
     }
-    turn.ahead = slot.kind == SLOT_PRODUCT || claims_early(slot);
+    turn.ahead = claims_ahead(slot);
     return slot.kind;
 }
 
@@ -299,7 +305,7 @@ OFA_INLINE void finish(Pipeline& pipeline) {
         slot.held_ns = *slot.ctx.waits_ns - slot.held_ns;
         if (slot.kind == SLOT_BODY) {
             sm90::arrive(&pipeline.body_ended);
-            if (!claims_early(slot)) sm90::arrive(&pipeline.claim_next);
+            if (!claims_ahead(slot)) sm90::arrive(&pipeline.claim_next);
         }
     }
     __syncwarp();

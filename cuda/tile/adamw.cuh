@@ -6,25 +6,36 @@
 
 namespace ofa {
 
+// Multiplications by what a step alone determines, done once:
+//   p - rate (c1 m / (sqrt(c2 v) + epsilon) + decay p)  =  (p - (rate c1 / sqrt(c2)) m / (sqrt(v) + epsilon / sqrt(c2))) - rate decay p
+struct FastAdamW {
+    float beta1, beta2, one_minus_beta1, one_minus_beta2;
+    float rate, epsilon, decay;
+
+    OFA_INLINE explicit FastAdamW(const AdamW& o)
+        : beta1(o.beta1), beta2(o.beta2), one_minus_beta1(o.one_minus_beta1), one_minus_beta2(o.one_minus_beta2),
+          rate(o.rate * o.inverse_correction1 / sqrtf(o.inverse_correction2)),
+          epsilon(o.epsilon / sqrtf(o.inverse_correction2)), decay(o.rate * o.decay) {}
+};
+
 // What AdamW needs of a step, with decay, is worked out once per step and block.
-OFA_INLINE AdamW adamw_of_step(Block& block, const TaskContext& ctx) {
+OFA_INLINE FastAdamW adamw_of_step(Block& block, const TaskContext& ctx) {
     if (block.memo_key() != ctx.iteration + 1) {
         block.sync();
-        if (block.leader()) block.keep(ctx.iteration + 1, AdamW(ctx.launch->optimizer, ctx.iteration, true));
+        if (block.leader()) block.keep(ctx.iteration + 1, FastAdamW(AdamW(ctx.launch->optimizer, ctx.iteration, true)));
         block.sync();
     }
-    return block.kept<AdamW>();
+    return block.kept<FastAdamW>();
 }
 
-OFA_INLINE float fast_update(const AdamW& o, float grad, float p, float& m, float& v) {
-    m = o.beta1 * m + o.one_minus_beta1 * grad;
-    v = o.beta2 * v + o.one_minus_beta2 * grad * grad;
-    const float direction =
-        __fdividef(m * o.inverse_correction1, square_root_of(v * o.inverse_correction2) + o.epsilon);
-    return p - o.rate * (direction + o.decay * p);
+OFA_INLINE float fast_update(const FastAdamW& o, float grad, float p, float& m, float& v) {
+    m = fmaf(o.one_minus_beta1, grad, o.beta1 * m);
+    v = fmaf(o.one_minus_beta2 * grad, grad, o.beta2 * v);
+    const float step = m * reciprocal_of(square_root_of(v) + o.epsilon);
+    return fmaf(-o.decay, p, fmaf(-o.rate, step, p));
 }
 
-OFA_INLINE float4 fast_update(const AdamW& o, float4 grad, float4 p, float4& m, float4& v) {
+OFA_INLINE float4 fast_update(const FastAdamW& o, float4 grad, float4 p, float4& m, float4& v) {
     return make_float4(fast_update(o, grad.x, p.x, m.x, v.x), fast_update(o, grad.y, p.y, m.y, v.y),
                        fast_update(o, grad.z, p.z, m.z, v.z), fast_update(o, grad.w, p.w, m.w, v.w));
 }

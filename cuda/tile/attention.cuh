@@ -27,8 +27,11 @@ OFA_NOINLINE void begin_attention(Pipeline& pipeline, const TaskContext& ctx) {
     sm90::begin_attention(pipeline.block, ctx, attention_memory(pipeline));
 }
 
+// The next task is claimed when the leader's group begins with its last rows.
 OFA_INLINE void finish_attention(Pipeline& pipeline, const Task& task) {
-    sm90::finish_attention(pipeline.block, task, attention_memory(pipeline));
+    sm90::finish_attention(pipeline.block, task, attention_memory(pipeline), [&] {
+        if (pipeline.block.leader()) sm90::arrive(&pipeline.claim_next);
+    });
 }
 
 }  // namespace ofa

@@ -18,31 +18,36 @@ struct TilePlace {
         : row(first_row + lane / 4), column(first_column + 2 * (lane % 4)), lane(lane) {}
 };
 
-// GELU and its derivative by the special function unit; the outputs are rounded to bf16.
+// GELU and its derivative by the special function unit; the outputs are rounded to bf16, whose rounding is four times as large
+// as the error of the derivative's tangent.
 OFA_INLINE float fast_gelu(float x) {
-    const float e = exp2_of(-LOG2_E * math::GELU_SLOPE * (x + math::GELU_CUBIC * x * x * x));
-    return __fdividef(x, 1.0f + e);
+    constexpr float SLOPE = -LOG2_E * math::GELU_SLOPE;
+    const float e = exp2_of(x * fmaf(SLOPE * math::GELU_CUBIC, x * x, SLOPE));
+    return x * reciprocal_of(1.0f + e);
 }
+// With t = tanh(x (k + k c x^2)), k half of GELU's slope: (1 + t) / 2 + x (k + 3 k c x^2) / 2 (1 - t^2).
 OFA_INLINE float fast_gelu_derivative(float x) {
-    const float e = exp2_of(fminf(-LOG2_E * math::GELU_SLOPE * (x + math::GELU_CUBIC * x * x * x), 60.0f));
-    const float s = __fdividef(1.0f, 1.0f + e);
-    const float inner = math::GELU_SLOPE * (1.0f + 3.0f * math::GELU_CUBIC * x * x);
-    return s + (x * inner) * (e * s) * s;
+    constexpr float K = 0.5f * math::GELU_SLOPE, KC = K * math::GELU_CUBIC;
+    const float square = x * x;
+    const float t = tanh_of(x * fmaf(KC, square, K));
+    return fmaf(x * fmaf(1.5f * KC, square, 0.5f * K), fmaf(-t, t, 1.0f), fmaf(0.5f, t, 0.5f));
 }
 
-// use(part, its sums) for one part of the columns after the other, whose PART sums are at the beginning of `sums` then; in
-// the end none of them is left. One piece of code for all parts: straight on it would be too long for the instruction caches,
-// and each tile would wait for it.
-template <int PART, int N, class Use>
+// use(part, its sums) for one part of the columns after the other, of PART sums each. Of `TOGETHER` parts the code is there,
+// for all others it is run again, when their sums have moved up to where the first ones were: straight on it would be too
+// long for the instruction caches, and each tile would wait for it. In the end no sums are left.
+template <int PART, int TOGETHER, int N, class Use>
 OFA_INLINE void for_each_part(float (&sums)[N], Use use) {
+    constexpr int MOVED = PART * TOGETHER;
 #pragma unroll 1
-    for (int part = 0; part < N / PART; ++part) {
-        use(part, sums);
+    for (int part = 0; part < N / PART; part += TOGETHER) {
+#pragma unroll
+        for (int i = 0; i < TOGETHER; ++i) use(part + i, sums + PART * i);
         // Before this the others do not move up: else those in use would be copied, and there are no registers for that.
 #pragma unroll
-        for (int i = 0; i < PART; ++i) asm volatile("" : "+f"(sums[i]));
+        for (int i = 0; i < MOVED; ++i) asm volatile("" : "+f"(sums[i]));
 #pragma unroll
-        for (int i = 0; i + PART < N; ++i) sums[i] = sums[i + PART];
+        for (int i = 0; i + MOVED < N; ++i) sums[i] = sums[i + MOVED];
     }
 }
 
@@ -108,7 +113,7 @@ OFA_INLINE void round_in_place(float (&sums)[N]) {
 
 // Sums right of the operand, which are not stored, become -inf: no conditions are kept beside them.
 template <int N>
-OFA_INLINE void hide_right_of(float (&sums)[N], int columns) {
+OFA_INLINE void hide_right_of(float* sums, int columns) {
     if (columns < N * 2) {
 #pragma unroll
         for (int i = 0; i < N; ++i)
@@ -133,24 +138,25 @@ OFA_INLINE float2 statistics_of_row(const float (&sums)[N], int half) {
     return make_float2(largest, total);
 }
 
-// The same of one of the thread's two rows, of one part of the columns after the other, as they are rounded to bf16. Those from
-// `columns` on are right of the operand and do not count; those of the first part are not all such.
+// The same of one of the thread's two rows, of one part of the columns after the other, as they are rounded to bf16. What is
+// hidden does not count; of the first part not everything is.
 struct RowStatistics {
     float largest = -INFINITY, total = 0.0f;
 
     template <int PART>
-    OFA_INLINE void add(const float* sums, int half, int columns) {
+    OFA_INLINE void add(const float* sums, int half) {
         float outputs[PART / 2], most = largest;
 #pragma unroll
         for (int j = 0; j < PART / 4; ++j) {
             const uint32_t both = pack(sums[4 * j + 2 * half], sums[4 * j + 2 * half + 1]);
-            outputs[2 * j] = 8 * j < columns ? low_of(both) : -INFINITY;
-            outputs[2 * j + 1] = 8 * j < columns ? high_of(both) : -INFINITY;
+            outputs[2 * j] = low_of(both);
+            outputs[2 * j + 1] = high_of(both);
             most = fmaxf(most, fmaxf(outputs[2 * j], outputs[2 * j + 1]));
         }
-        total *= exp2_of((largest - most) * LOG2_E);
+        const float shift = -LOG2_E * most;
+        total *= exp2_of(fmaf(largest, LOG2_E, shift));
 #pragma unroll
-        for (float output : outputs) total += exp2_of((output - most) * LOG2_E);
+        for (float output : outputs) total += exp2_of(fmaf(output, LOG2_E, shift));
         largest = most;
     }
     // Of the four threads that share the row; all of them have it.

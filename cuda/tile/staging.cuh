@@ -82,11 +82,13 @@ OFA_INLINE void send_chunk(Pipeline& pipeline, const Slot& slot, int consumer, i
 }
 
 OFA_INLINE void store_tile(Pipeline& pipeline, float (&sums)[128]) {
-    for_each_part<SUMS_PER_CHUNK>(sums, [&](int, float (&own)[128]) { stage_chunk(pipeline, [&](int i) { return own[i]; }); });
+    for_each_part<SUMS_PER_CHUNK, 2>(sums, [&](int, const float* own) {
+        stage_chunk(pipeline, [&](int i) { return own[i]; });
+    });
 }
 
 OFA_INLINE void store_gelu(Pipeline& pipeline, float (&sums)[128]) {
-    for_each_part<SUMS_PER_CHUNK>(sums, [&](int, float (&own)[128]) {
+    for_each_part<SUMS_PER_CHUNK, 2>(sums, [&](int, const float* own) {
         stage_chunk(pipeline, [&](int i) { return own[i]; });
         stage_chunk(pipeline, [&](int i) { return fast_gelu(own[i]); });
     });
@@ -125,7 +127,7 @@ OFA_INLINE void take_gelu_inputs(Pipeline& pipeline, uint32_t (&words)[SUMS_PER_
 }
 
 OFA_INLINE void store_through_gelu(Pipeline& pipeline, float (&sums)[128]) {
-    for_each_part<SUMS_PER_CHUNK>(sums, [&](int part, float (&own)[128]) {
+    for_each_part<SUMS_PER_CHUNK, 2>(sums, [&](int part, const float* own) {
         uint32_t inputs[SUMS_PER_CHUNK / 2] = {};
         if (part * CHUNK_COLUMNS < current_slot(pipeline).task.tile[3]) take_gelu_inputs(pipeline, inputs);
         stage_chunk(pipeline, [&](int i) {
@@ -138,11 +140,11 @@ OFA_INLINE void store_through_gelu(Pipeline& pipeline, float (&sums)[128]) {
 // The tile, and of each of its rows the statistics of the outputs as they are stored.
 OFA_INLINE void store_with_statistics(Pipeline& pipeline, float (&sums)[128]) {
     RowStatistics rows[2];
-    for_each_part<SUMS_PER_CHUNK>(sums, [&](int part, float (&own)[128]) {
+    for_each_part<SUMS_PER_CHUNK, 2>(sums, [&](int part, float* own) {
+        hide_right_of<SUMS_PER_CHUNK>(own, int(current_slot(pipeline).task.tile[3]) - part * CHUNK_COLUMNS);
         stage_chunk(pipeline, [&](int i) { return own[i]; });
-        const int columns = current_slot(pipeline).task.tile[3] - part * CHUNK_COLUMNS;
 #pragma unroll
-        for (int half = 0; half < 2; ++half) rows[half].add<SUMS_PER_CHUNK>(own, half, columns);
+        for (int half = 0; half < 2; ++half) rows[half].add<SUMS_PER_CHUNK>(own, half);
     });
     const Slot& slot = current_slot(pipeline);
     const TilePlace place = place_of_sums(Worker(), slot.task);

@@ -58,7 +58,7 @@ struct StageState {
 };
 
 // The next version comes to be in `words`, in the order of the sums.
-OFA_INLINE void update_quarter(const AdamW& adamw, const LinePlace& place, int q, StateQuarter& state, const float* sums,
+OFA_INLINE void update_quarter(const FastAdamW& adamw, const LinePlace& place, int q, StateQuarter& state, const float* sums,
                                uint32_t (&words)[LINE_COLUMNS / 4]) {
     uint32_t next[2];
 #pragma unroll
@@ -75,7 +75,7 @@ OFA_INLINE void update_quarter(const AdamW& adamw, const LinePlace& place, int q
 }
 
 // A quarter at a time, of which the next is on its way.
-OFA_INLINE void update_stage(const AdamW& adamw, const StageState& stage, const float* sums,
+OFA_INLINE void update_stage(const FastAdamW& adamw, const StageState& stage, const float* sums,
                              uint32_t (&words)[LINE_COLUMNS / 4]) {
     StateQuarter next = stage.load(0);
 #pragma unroll
@@ -99,8 +99,8 @@ OFA_INLINE void store_streamed(const TaskContext& ctx, const Task& task, const W
             store_words(at + 256 * i, make_uint4(words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]));
 }
 
-OFA_INLINE AdamW adamw_of(Block& block, const Task& task) {
-    AdamW adamw = block.kept<AdamW>();
+OFA_INLINE FastAdamW adamw_of(Block& block, const Task& task) {
+    FastAdamW adamw = block.kept<FastAdamW>();
     if ((task.flags & ADAMW_DECAY) == 0) adamw.decay = 0.0f;
     return adamw;
 }
@@ -119,7 +119,7 @@ OFA_INLINE void store_version(Pipeline& pipeline, int stage_of_tile, const uint3
 
 // By a consumer, after its sums.
 OFA_INLINE void update_tile(Pipeline& pipeline, float (&sums)[128]) {
-    for_each_part<LINE_COLUMNS / 2>(sums, [&](int part, float (&own)[128]) {
+    for_each_part<LINE_COLUMNS / 2, 2>(sums, [&](int part, const float* own) {
         if (part * LINE_COLUMNS >= current_slot(pipeline).task.tile[3]) return;
         uint32_t words[LINE_COLUMNS / 4];
         change_lines(pipeline, [&](const Worker& worker, uint32_t stage) {

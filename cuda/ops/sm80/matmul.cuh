@@ -106,7 +106,7 @@ OFA_NOINLINE void op_matmul_statistics(Block& block, const TaskContext& ctx) {
     float2* const shares = block.near<float2>(BLOCK_THREADS / 32 * Band::BYTES);  // [B_STRIPS, TILE_ROWS]
     for_each_band(block, ctx, sums, [&](const Band& band, BandSums& part) {
         round_in_place(part);
-        hide_right_of(part, columns);
+        hide_right_of<int(sizeof part / sizeof *part)>(part, columns);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const float2 share = statistics_of_row(part, half);
@@ -159,7 +159,7 @@ OFA_NOINLINE void op_matmul_dx_gelu(Block& block, const TaskContext& ctx) {
 // AdamW on a band of master, m and v, and the next version of the weight. Four threads read and write whole sectors. A whole
 // tile asks for no bounds, as in tile/epilogue.cuh.
 template <bool WHOLE>
-OFA_INLINE void update_band(const AdamW& adamw, const Lines<float>& master, const Lines<float>& m, const Lines<float>& v,
+OFA_INLINE void update_band(const FastAdamW& adamw, const Lines<float>& master, const Lines<float>& m, const Lines<float>& v,
                             const BandSums& gradient, Words& words) {
     constexpr int BATCH = WHOLE ? 4 : 1;
 #pragma unroll
@@ -202,7 +202,7 @@ OFA_NOINLINE void op_matmul_dw_adamw(Block& block, const TaskContext& ctx) {
     adamw_of_step(block, ctx);  // before there are sums, which would be in its way
     TileSums sums;
     multiply_tile<true, true>(block, ctx, sums);
-    AdamW adamw = block.kept<AdamW>();
+    FastAdamW adamw = block.kept<FastAdamW>();
     if ((ctx.task->flags & ADAMW_DECAY) == 0) adamw.decay = 0.0f;
     const Matrix<float> master = ctx.operand<float>(2), m = ctx.operand<float>(3), v = ctx.operand<float>(4);
     const Matrix<bf16> w = ctx.operand<bf16>(5), stream = ctx.operand<bf16>(6);

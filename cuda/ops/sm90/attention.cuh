@@ -528,12 +528,20 @@ OFA_INLINE void query_gradients(const AttentionMemory& memory, const AttentionPl
     store_sums(place, memory.views->of[QUERY_GRADIENTS], block, sums, SCORE_SCALE, SCORE_SCALE);
 }
 
-OFA_INLINE void finish_attention(Block& block, const Task& task, const AttentionMemory& memory) {
-    if (!can_attend(task)) return;
+// last_turn() is told when a group begins with the last rows that it owns.
+template <class LastTurn>
+OFA_INLINE void finish_attention(Block& block, const Task& task, const AttentionMemory& memory, LastTurn last_turn) {
     const AttentionPlace place;
-    const int blocks = blocks_of(task);
+    const int blocks = can_attend(task) ? blocks_of(task) : 0;
+    const auto begin_turn = [&](int turn) {
+        if (place.block_of_turn(turn + 1) >= blocks) last_turn();
+    };
+    if (blocks == 0) return last_turn();
     if (task.opcode == OPCODE_ATTENTION) {
-        for (int turn = 0; place.block_of_turn(turn) < blocks; ++turn) attend(memory, place, place.block_of_turn(turn));
+        for (int turn = 0; place.block_of_turn(turn) < blocks; ++turn) {
+            begin_turn(turn);
+            attend(memory, place, place.block_of_turn(turn));
+        }
         return;
     }
     begin_rows(place, memory, VALUES, place.block_of_turn(0), blocks);
@@ -545,8 +553,10 @@ OFA_INLINE void finish_attention(Block& block, const Task& task, const Attention
     wait_for_copies();
     fence_proxy_shared();
     block.sync();
-    for (int turn = 0; place.block_of_turn(turn) < blocks; ++turn)
+    for (int turn = 0; place.block_of_turn(turn) < blocks; ++turn) {
+        begin_turn(turn);
         query_gradients(memory, place, place.block_of_turn(turn), place.block_of_turn(turn + 1), blocks);
+    }
 }
 
 }  // namespace ofa::sm90

@@ -159,7 +159,7 @@ OFA_NOINLINE void op_embed_adamw(Block& block, const TaskContext& ctx) {
             return check(ctx, matches.bytes(), block.near_bytes()) && check(ctx, uint64_t(ctx.rows()), Matches::ROW);
         }))
         return;
-    AdamW adamw = adamw_of_step(block, ctx);
+    FastAdamW adamw = adamw_of_step(block, ctx);
     if ((ctx.task->flags & ADAMW_DECAY) == 0) adamw.decay = 0.0f;
     const auto prefetch = [&](int r) {
         if (r >= end) return;
@@ -199,7 +199,7 @@ OFA_NOINLINE void op_adamw_gain(Block& block, const TaskContext& ctx) {
     const Matrix<float> parts = operands.at<float>(0);
     const int columns = int(parts.cols);
     if (!can_hold_row(block, ctx, columns)) return;
-    AdamW adamw = adamw_of_step(block, ctx);
+    FastAdamW adamw = adamw_of_step(block, ctx);
     adamw.decay = 0.0f;
     const auto four = [&](int operand, int c) { return reinterpret_cast<float4*>(operands.at<float>(operand).data + c); };
     for (int base = 0; base < columns; base += 4 * BLOCK_THREADS) {
@@ -213,8 +213,7 @@ OFA_NOINLINE void op_adamw_gain(Block& block, const TaskContext& ctx) {
         *grad = sum;
         float4 first = *m, second = *v;
         const float4 at = *p;
-        *next = make_float4(adamw.update(sum.x, at.x, first.x, second.x), adamw.update(sum.y, at.y, first.y, second.y),
-                            adamw.update(sum.z, at.z, first.z, second.z), adamw.update(sum.w, at.w, first.w, second.w));
+        *next = fast_update(adamw, sum, at, first, second);
         *m = first;
         *v = second;
     }
