@@ -89,7 +89,7 @@ OFA_INLINE uint32_t claim_turn(Turn& turn) {
 // When the task's inputs are there: whether it is to be run.
 OFA_INLINE uint32_t start_turn(Turn& turn) {
     TaskContext& ctx = turn.ctx;
-    if (!wait_for_schedule(ctx) || past_end(ctx) || aborted(*ctx.launch)) return TURN_PASS;
+    if (!wait_for_schedule(ctx) || is_over(ctx)) return TURN_PASS;
     if (!wait_for_opening(ctx, turn.place)) return TURN_PASS;
     ctx.version = weight_version(ctx);
     ctx.ready_ns = ctx.claimed_ns != 0 ? now_ns() : 0;
@@ -114,8 +114,7 @@ OFA_INLINE void refuse(const TaskContext& ctx) {
 
 // After a body: unless the run ended inside it, the signal that others wait for, before what nobody waits for.
 OFA_INLINE void end_task(TaskTimer& timer, const TaskContext& ctx) {
-    const bool cut_short = aborted(*ctx.launch), late = past_end(ctx);
-    if (!cut_short && !late) signal(ctx);
+    if (!is_over(ctx)) signal(ctx);
     timer.stop(ctx);
 }
 

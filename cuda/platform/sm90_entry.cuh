@@ -95,10 +95,10 @@ OFA_INLINE bool is_token(const TaskContext& ctx) { return ctx.program == PROGRAM
 
 // wait_for_inputs, a counter a lane: a weight's gradient waits for 64, and one after the other they would take longer than
 // most tasks. For one that is not there yet the first lane waits.
-OFA_INLINE bool wait_together(const TaskContext& ctx) {
-    const uint32_t lane = threadIdx.x % 32, waits = ctx.task->n_waits;
+OFA_INLINE bool wait_together(const TaskContext& ctx, const Task& task) {
+    const uint32_t lane = threadIdx.x % 32, waits = task.n_waits;
     for (uint32_t w = 0; w < waits; ++w) {
-        const TaskWait wait = ctx.task->waits[w];
+        const TaskWait wait = task.waits[w];
         const uint64_t expected = expected_count(ctx, wait);
         for (uint32_t first = 0; first < wait.n; first += 32) {
             const uint32_t mine = first + lane < wait.n ? first + lane : first;
@@ -114,15 +114,24 @@ OFA_INLINE bool wait_together(const TaskContext& ctx) {
     return true;
 }
 
+// From memory, at once.
+OFA_INLINE void copy_task(Task& to, const Task* from) {
+    static_assert(sizeof(Task) % 16 == 0 && sizeof(Task) <= 512);
+    const uint32_t lane = threadIdx.x % 32;
+    if (lane < sizeof(Task) / 16) reinterpret_cast<uint4*>(&to)[lane] = reinterpret_cast<const uint4*>(from)[lane];
+}
+
 // The next task that can start. By the warp.
-OFA_INLINE uint32_t next_turn(Turn& turn) {
+OFA_INLINE uint32_t next_turn(Turn& turn, Task& task) {
     const bool lane0 = threadIdx.x % 32 == 0;
     for (;;) {
         uint32_t next = TURN_LEAVE;
         if (lane0) next = claim_turn(turn);
         next = from_first_lane(next);
         __syncwarp();
-        if (next == TURN_RUN && !wait_together(turn.ctx)) next = TURN_PASS;
+        if (next == TURN_RUN) copy_task(task, turn.ctx.task);
+        __syncwarp();
+        if (next == TURN_RUN && !wait_together(turn.ctx, task)) next = TURN_PASS;
         if (next == TURN_RUN && lane0) next = start_turn(turn);
         next = from_first_lane(next);
         if (next != TURN_PASS) return next;
@@ -139,7 +148,6 @@ OFA_INLINE uint32_t fill_slot(Pipeline& pipeline, Slot& slot, uint32_t next, uin
     slot.kind = next == TURN_LEAVE ? SLOT_LEAVE : SLOT_BODY;
     slot.parts = CONSUMERS;
     if (next == TURN_RUN) {
-        slot.task = *turn.ctx.task;
         if (is_product(slot.task.opcode)) slot.kind = SLOT_PRODUCT;
         if (is_token(turn.ctx)) slot.kind = SLOT_TOKEN;
     }
@@ -160,7 +168,7 @@ OFA_INLINE void claim_tasks(Pipeline& pipeline, const Launch& launch) {
         if (lane0) wait_for_slot(&pipeline.slot_empty[slots.stage()], slots.parity() ^ 1);
         const uint64_t waited_ns = pipeline.turn.waits_ns;
         __syncwarp();
-        const uint32_t next = next_turn(pipeline.turn);
+        const uint32_t next = next_turn(pipeline.turn, pipeline.slots[slots.stage()].task);
         if (lane0) {
             kind = fill_slot(pipeline, pipeline.slots[slots.stage()], next, pipeline.turn.waits_ns - waited_ns);
             if (kind == SLOT_TOKEN && slots.count > 0) {
@@ -193,7 +201,7 @@ OFA_INLINE void close_books(Pipeline& pipeline, Slot& slot) {
     const TaskContext& ctx = slot.ctx;
     const uint64_t waited_ns = wait_before(pipeline, slot);
     if (slot.kind == SLOT_PRODUCT) finish_part(slot);
-    if (slot.kind == SLOT_BODY && !aborted(*ctx.launch) && !past_end(ctx)) signal(ctx);
+    if (slot.kind == SLOT_BODY && !is_over(ctx)) signal(ctx);
     if (slot.kind != SLOT_TOKEN) pipeline.timer.record(ctx, slot.began_ns, slot.ended_ns, slot.held_ns, waited_ns);
     if (slot.ahead) add_relaxed(&status_of(ctx).wait_ns, waited_ns);
     store_relaxed(&status_of(ctx).phase, uint32_t(PHASE_WAITING));
@@ -376,6 +384,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) megakernel(const __grid_con
         pipeline.open();
         pipeline.block.open(blockIdx.x, pipeline.a[0], sizeof pipeline.a + sizeof pipeline.b, launch.scratch,
                             launch.scratch_bytes);
+        pipeline.launch = launch;
     }
     __syncthreads();
     if (ofa::fresh_thread() >= ofa::WARPGROUP) {
@@ -387,6 +396,6 @@ extern "C" __global__ void __launch_bounds__(384, 1) megakernel(const __grid_con
     const int warp = ofa::fresh_thread() / 32;
     if (warp != 1 && ofa::fresh_thread() % 32 != 0) ofa::end_thread();
     if (warp == 0) ofa::load_tasks(pipeline);
-    if (warp == 1) ofa::claim_tasks(pipeline, launch);
+    if (warp == 1) ofa::claim_tasks(pipeline, pipeline.launch);
     if (warp >= 2) ofa::store_tasks(pipeline, warp - 2);
 }

@@ -12,7 +12,7 @@ template <class Apply>
 OFA_INLINE void apply_events(const Launch& launch, uint32_t clock, uint64_t now, Apply apply) {
     const Control& control = *launch.control;
     Telemetry& telemetry = *launch.telemetry;
-    if (load_acquire(&control.posted[clock]) == load_acquire(&telemetry.events_first_open[clock])) return;
+    if (load_acquire(&control.posted[clock]) == load_relaxed(&telemetry.events_first_open[clock])) return;
     // Several games share the tic clock, and several idle blocks the step clock of a finished run. Who holds it is done
     // soon; to go on without a look would apply an event a tic late.
     uint32_t* held = &launch.queues[clock + ROLE_TRAIN].events_held;

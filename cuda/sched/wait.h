@@ -17,6 +17,13 @@ OFA_INLINE bool past_end(const TaskContext& ctx) {
     return end != 0 && ctx.ticket >= end - 1;
 }
 
+// Whether the run has ended, for all or at this task. Both are looked at together.
+OFA_INLINE bool is_over(const TaskContext& ctx) {
+    const uint64_t end = load_relaxed(&ctx.launch->queues[role_of_program(ctx.program)].end);
+    const bool ended = aborted(*ctx.launch);
+    return ended || (end != 0 && ctx.ticket >= end - 1);
+}
+
 // Whether the run, or with Doom alone its games, is held.
 OFA_INLINE bool held(const TaskContext& ctx) {
     const Control& control = *ctx.launch->control;

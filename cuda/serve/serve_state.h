@@ -107,7 +107,7 @@ struct Where {
 // begins only when it sees no pin below s, and this pin was stored before `published` is read again, so a version
 // that is still at most one behind stays complete until it is let go.
 OFA_FUNCTION uint64_t pin_version(ServeState& serve) {
-    for (uint64_t version = load_seq_cst(&serve.published);;) {
+    for (uint64_t version = load_relaxed(&serve.published);;) {  // an old one does no harm: it is looked at again
         exchange_seq_cst(&serve.pin, version);
         const uint64_t newest = load_seq_cst(&serve.published);
         if (newest <= version + 1) return version;
@@ -115,7 +115,7 @@ OFA_FUNCTION uint64_t pin_version(ServeState& serve) {
     }
 }
 
-OFA_INLINE void release_pin(ServeState& serve) { exchange_seq_cst(&serve.pin, uint64_t(NONE_U64)); }
+OFA_INLINE void release_pin(ServeState& serve) { store_release(&serve.pin, uint64_t(NONE_U64)); }
 
 // Logs the token that follows a row of the pass and makes it its stream's next input.
 OFA_FUNCTION void append_token(const TaskContext& ctx, const PassRow& row, int32_t token) {

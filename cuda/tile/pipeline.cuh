@@ -26,7 +26,7 @@ constexpr int SHARED_BYTES = 232448;  // a block's share on Hopper, all of it as
 // What warps have to do for a task.
 constexpr uint32_t SLOT_LEAVE = 0, SLOT_BODY = 1, SLOT_PRODUCT = 2, SLOT_TOKEN = 3;
 
-struct Slot {
+struct alignas(16) Slot {
     TaskContext ctx;
     Task task;
     const sm90::TensorMap* maps[MAX_OPERANDS];  // of a product
@@ -60,6 +60,7 @@ struct Pipeline {
     double turns[RowMemory::UNIT];  // of the pairs of columns of a head, for each position
     Block block;          // of the consumers
     sm90::AttentionViews attention;
+    Launch launch;        // at hand: as the kernel's parameter it would be fetched from memory again and again
     Turn turn;            // the claimer's
     TaskTimer timer;      // the bookkeeper's; in a token the consumers'
     uint64_t ended_ns;    // when the consumers were done with the slot before; the bookkeeper's

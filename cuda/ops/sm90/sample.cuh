@@ -32,7 +32,7 @@ struct Weights {
 // infinity.
 template <class F>
 OFA_INLINE int32_t look_through(Block& block, const float* logits, int n, int all, F f) {
-    constexpr int BATCH = 8, STRIDE = 4 * BLOCK_THREADS;
+    constexpr int BATCH = 13, STRIDE = 4 * BLOCK_THREADS;  // four batches make up 50,257 logits
     float largest = -INFINITY;
     int32_t id = all;
     for (int first = 4 * block.thread(); first < all; first += STRIDE * BATCH) {
