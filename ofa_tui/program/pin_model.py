@@ -8,7 +8,8 @@ end and keeps one version in a register.
 Memory. A plain store enters its process's buffer and reaches memory later: oldest first (as on x86) in one model, in
 any order between different variables (as a GPU may) in the other. An exchange empties the buffer and takes effect at
 once. A load sees the newest store of its own process, else memory. Loads are made in program order: the kernel's
-exchanges are acquire and release too, which keeps the reads of weights between pinning and letting go.
+exchanges are acquire and release too, and its letting go is a release, which keeps the reads of weights between pinning
+and letting go.
 
 Runs without end. A state is kept relative to the trainer's step, which is subtracted from every version while the
 copies are rotated by as much: the protocol only compares versions and takes them modulo the number of copies, so a
@@ -102,7 +103,7 @@ def kernel_protocol(copies: int = 3) -> Protocol:
     write, publish = (Step("write", offset=1), Step("complete", offset=1)), Step("exchange", PUBLISHED, offset=1)
     pin, recheck = Step("exchange", PIN), Step("recheck", PUBLISHED, offset=1, back=1)
     trainer = (*write, publish, Step("wait", PIN), Step("advance"))
-    server = (Step("load", PUBLISHED), pin, recheck, Step("read"), Step("read"), Step("exchange", PIN, offset=None))
+    server = (Step("load", PUBLISHED), pin, recheck, Step("read"), Step("read"), Step("store", PIN, offset=None))
     return Protocol(copies, trainer, server)
 
 

@@ -24,7 +24,7 @@ CHANGES = {
     "the publication is a plain store": (
         "thread", STEP, "exchange_seq_cst(&launch.serve->published", "store_relaxed(&launch.serve->published"),
     "letting go is a plain store": (
-        "thread", SERVE, "exchange_seq_cst(&serve.pin, uint64_t(NONE_U64))",
+        "thread", SERVE, "store_release(&serve.pin, uint64_t(NONE_U64))",
         "store_relaxed(&serve.pin, uint64_t(NONE_U64))"),
 }  # fmt: skip
 

@@ -173,7 +173,7 @@ def test_a_message_that_never_comes_is_reported(kernel):
     run = small(sms=(1, 2, 0), steps=1, deadline_s=0.5)  # no second step, whose end would wait for the token's pin
     programs = compile_programs(run.model, run.train, games=0, target="sm90", storage="f4")
     decode = programs.programs["decode"]
-    silent = decode.labels.index("layers.0.proj rows 0-0 columns 32-63")
+    silent = decode.labels.index("layers.0.proj rows 0-7 columns 32-63")
     decode.tasks["operands"][silent, 3] = decode.tasks["operands"][silent, 2]  # writes the generation that it reads
     running = HostEngine(programs, run, library=kernel)
     running.start()
