@@ -261,27 +261,23 @@ OFA_INLINE void sum_products(Pipeline& pipeline, const Slot& slot, Position<STAG
         multiply_tile<false, false>(pipeline, consumer, lane0, blocks, stages, sums);
 }
 
-// What becomes of the sums.
+// What becomes of the sums. The task type is looked up at each question: a register that kept it would be spilled.
 OFA_INLINE void store_sums(Pipeline& pipeline, float (&sums)[128]) {
-    switch (OFA_CONSUMED(current_slot(pipeline).task)) {
-    case OPCODE_MATMUL_DW_ADAMW:
+    const auto is = [&](uint32_t opcode) {
+        return OFA_CONSUMED(static_cast<const volatile Task&>(current_slot(pipeline).task)) == opcode;
+    };
+    if (is(OPCODE_MATMUL_DW_ADAMW))
         update_tile(pipeline, sums);
-        break;
-    case OPCODE_MATMUL_DX_GELU:
+    else if (is(OPCODE_MATMUL_DX_GELU))
         store_through_gelu(pipeline, sums);
-        break;
-    case OPCODE_MATMUL_RESIDUAL:
+    else if (is(OPCODE_MATMUL_RESIDUAL))
         add_tile_to_skip(pipeline, sums);
-        break;
-    case OPCODE_MATMUL_GELU:
+    else if (is(OPCODE_MATMUL_GELU))
         store_gelu(pipeline, sums);
-        break;
-    case OPCODE_MATMUL_STATISTICS:
+    else if (is(OPCODE_MATMUL_STATISTICS))
         store_with_statistics(pipeline, sums);
-        break;
-    default:
+    else
         store_tile(pipeline, sums);
-    }
 }
 
 OFA_INLINE void consume_product(Pipeline& pipeline) {

@@ -33,24 +33,6 @@ OFA_INLINE float fast_gelu_derivative(float x) {
     return fmaf(x * fmaf(1.5f * KC, square, 0.5f * K), fmaf(-t, t, 1.0f), fmaf(0.5f, t, 0.5f));
 }
 
-// use(part, its sums) for one part of the columns after the other, of PART sums each. Of `TOGETHER` parts the code is there,
-// for all others it is run again, when their sums have moved up to where the first ones were: straight on it would be too
-// long for the instruction caches, and each tile would wait for it. In the end no sums are left.
-template <int PART, int TOGETHER, int N, class Use>
-OFA_INLINE void for_each_part(float (&sums)[N], Use use) {
-    constexpr int MOVED = PART * TOGETHER;
-#pragma unroll 1
-    for (int part = 0; part < N / PART; part += TOGETHER) {
-#pragma unroll
-        for (int i = 0; i < TOGETHER; ++i) use(part + i, sums + PART * i);
-        // Before this the others do not move up: else those in use would be copied, and there are no registers for that.
-#pragma unroll
-        for (int i = 0; i < MOVED; ++i) asm volatile("" : "+f"(sums[i]));
-#pragma unroll
-        for (int i = 0; i + MOVED < N; ++i) sums[i] = sums[i + MOVED];
-    }
-}
-
 // A thread's two lines of an operand, 8 rows apart, from its first column on.
 template <class T>
 struct Lines {

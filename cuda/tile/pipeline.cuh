@@ -60,6 +60,7 @@ struct Pipeline {
     double turns[RowMemory::UNIT];  // of the pairs of columns of a head, for each position
     Block block;          // of the consumers
     sm90::AttentionViews attention;
+    uint32_t zero;
     Launch launch;        // at hand: as the kernel's parameter it would be fetched from memory again and again
     Turn turn;            // the claimer's
     TaskTimer timer;      // the bookkeeper's; in a token the consumers'
@@ -94,6 +95,7 @@ struct Pipeline {
         for (double& pair : turns) pair = 0.0;
         timer.open();
         ended_ns = 0;
+        zero = 0;
         sm90::barriers_are_open();
     }
 };

@@ -28,7 +28,7 @@ OFA_INLINE void add_to_skip(uint32_t skip, const LinePlace& place, const float* 
 
 // By a consumer, after its sums.
 OFA_INLINE void add_tile_to_skip(Pipeline& pipeline, float (&sums)[128]) {
-    for_each_part<LINE_COLUMNS / 2, 2>(sums, [&](int part, const float* own) {
+    for_each_part<LINE_COLUMNS / 2, 2>(pipeline, sums, [&](int part, const float* own) {
         if (part * LINE_COLUMNS >= current_slot(pipeline).task.tile[3]) return;
         change_lines(pipeline, [&](const Worker& worker, uint32_t stage) {
             add_to_skip(sm90::shared_address(lines_at(pipeline, stage, 0, worker.consumer)), LinePlace(worker), own);

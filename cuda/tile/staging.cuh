@@ -23,6 +23,24 @@ struct Worker {
     OFA_INLINE int row() const { return 64 * consumer + 16 * warp; }  // of the tile: its warp's first
 };
 
+// use(part, its sums) for one part of the columns after the other, of PART sums each. Of `TOGETHER` parts the code is there,
+// for all others it is run again, when their sums have moved up to where the first ones were: straight on it would be too
+// long for the instruction caches, and each tile would wait for it. In the end no sums are left.
+template <int PART, int TOGETHER, class Use>
+OFA_INLINE void for_each_part(Pipeline& pipeline, float (&sums)[128], Use use) {
+    constexpr int MOVED = PART * TOGETHER;
+#pragma unroll 1
+    for (int part = 0; part < 128 / PART; part += TOGETHER) {
+#pragma unroll
+        for (int i = 0; i < TOGETHER; ++i) use(part + i, sums + PART * i);
+        // A zero that nobody knows before: else the others would move up at once, and those in use be copied, for which there
+        // are no registers.
+        if (*static_cast<volatile uint32_t*>(&pipeline.zero) != 0) __trap();
+#pragma unroll
+        for (int i = 0; i + MOVED < 128; ++i) sums[i] = sums[i + MOVED];
+    }
+}
+
 // Where a thread's sums belong in the output: 16 rows for each of a consumer's warps, all columns.
 OFA_INLINE TilePlace place_of_sums(const Worker& worker, const Task& task) {
     return TilePlace(task.tile[0] + worker.row(), task.tile[2], worker.lane);
@@ -82,13 +100,13 @@ OFA_INLINE void send_chunk(Pipeline& pipeline, const Slot& slot, int consumer, i
 }
 
 OFA_INLINE void store_tile(Pipeline& pipeline, float (&sums)[128]) {
-    for_each_part<SUMS_PER_CHUNK, 2>(sums, [&](int, const float* own) {
+    for_each_part<SUMS_PER_CHUNK, 2>(pipeline, sums, [&](int, const float* own) {
         stage_chunk(pipeline, [&](int i) { return own[i]; });
     });
 }
 
 OFA_INLINE void store_gelu(Pipeline& pipeline, float (&sums)[128]) {
-    for_each_part<SUMS_PER_CHUNK, 2>(sums, [&](int, const float* own) {
+    for_each_part<SUMS_PER_CHUNK, 2>(pipeline, sums, [&](int, const float* own) {
         stage_chunk(pipeline, [&](int i) { return own[i]; });
         stage_chunk(pipeline, [&](int i) { return fast_gelu(own[i]); });
     });
@@ -127,7 +145,7 @@ OFA_INLINE void take_gelu_inputs(Pipeline& pipeline, uint32_t (&words)[SUMS_PER_
 }
 
 OFA_INLINE void store_through_gelu(Pipeline& pipeline, float (&sums)[128]) {
-    for_each_part<SUMS_PER_CHUNK, 2>(sums, [&](int part, const float* own) {
+    for_each_part<SUMS_PER_CHUNK, 2>(pipeline, sums, [&](int part, const float* own) {
         uint32_t inputs[SUMS_PER_CHUNK / 2] = {};
         if (part * CHUNK_COLUMNS < current_slot(pipeline).task.tile[3]) take_gelu_inputs(pipeline, inputs);
         stage_chunk(pipeline, [&](int i) {
@@ -140,7 +158,7 @@ OFA_INLINE void store_through_gelu(Pipeline& pipeline, float (&sums)[128]) {
 // The tile, and of each of its rows the statistics of the outputs as they are stored.
 OFA_INLINE void store_with_statistics(Pipeline& pipeline, float (&sums)[128]) {
     RowStatistics rows[2];
-    for_each_part<SUMS_PER_CHUNK, 2>(sums, [&](int part, float* own) {
+    for_each_part<SUMS_PER_CHUNK, 2>(pipeline, sums, [&](int part, float* own) {
         hide_right_of<SUMS_PER_CHUNK>(own, int(current_slot(pipeline).task.tile[3]) - part * CHUNK_COLUMNS);
         stage_chunk(pipeline, [&](int i) { return own[i]; });
 #pragma unroll

@@ -119,7 +119,7 @@ OFA_INLINE void store_version(Pipeline& pipeline, int stage_of_tile, const uint3
 
 // By a consumer, after its sums.
 OFA_INLINE void update_tile(Pipeline& pipeline, float (&sums)[128]) {
-    for_each_part<LINE_COLUMNS / 2, 1>(sums, [&](int part, const float* own) {
+    for_each_part<LINE_COLUMNS / 2, 2>(pipeline, sums, [&](int part, const float* own) {
         if (part * LINE_COLUMNS >= current_slot(pipeline).task.tile[3]) return;
         uint32_t words[LINE_COLUMNS / 4];
         change_lines(pipeline, [&](const Worker& worker, uint32_t stage) {
