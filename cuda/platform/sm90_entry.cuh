@@ -178,7 +178,7 @@ OFA_INLINE void claim_tasks(Pipeline& pipeline, const Launch& launch) {
         }
         kind = from_first_lane(kind);
         __syncwarp();
-        if (kind == SLOT_PRODUCT) find_maps(pipeline.slots[slots.stage()]);
+        if (kind == SLOT_PRODUCT) find_operands(pipeline.slots[slots.stage()]);
         __syncwarp();
         if (lane0) sm90::arrive(&pipeline.slot_full[slots.stage()]);
         if (kind == SLOT_LEAVE) return;
@@ -252,7 +252,7 @@ OFA_INLINE void sum_products(Pipeline& pipeline, const Slot& slot, Position<STAG
     const int thread = fresh_thread(), consumer = consumer_of(thread);
     const bool lane0 = thread % 32 == 0;
     const Task& task = slot.task;
-    const uint32_t blocks = (product_depth(slot.ctx, task) + TILE_DEPTH - 1) / TILE_DEPTH;
+    const uint32_t blocks = (slot.depth + TILE_DEPTH - 1) / TILE_DEPTH;
     if (OFA_CONSUMED(task) == OPCODE_MATMUL_DW_ADAMW)
         multiply_tile<true, true>(pipeline, consumer, lane0, blocks, stages, sums);
     else if (b_by_k(OFA_CONSUMED(task)))

@@ -152,9 +152,9 @@ struct RowStatistics {
     }
 };
 
-// Of one row, at the task's place in its line of `statistics`, the matrix that `o` describes.
-OFA_INLINE void store_statistics(float* statistics, const Operand& o, const Task& task, int row, float2 both) {
-    *reinterpret_cast<float2*>(statistics + int64_t(row) * o.pitch + 2 * (task.tile[2] / int(STATISTICS_TILE))) = both;
+// Of one row, at the task's place in its line of `statistics`.
+OFA_INLINE void store_statistics(float* statistics, uint32_t pitch, const Task& task, int row, float2 both) {
+    *reinterpret_cast<float2*>(statistics + int64_t(row) * pitch + 2 * (task.tile[2] / int(STATISTICS_TILE))) = both;
 }
 
 }  // namespace ofa

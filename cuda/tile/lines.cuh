@@ -33,7 +33,7 @@ OFA_INLINE void load_lines(Pipeline& pipeline, const Slot& slot, Position<STAGES
     for (int i = 0; i < stages; ++i, at.advance()) {
         const uint32_t stage = at.stage();
         wait_for(&pipeline.empty[stage], at.parity() ^ 1);
-        if (i + 1 == stages) sm90::arrive(&pipeline.claim_next);
+        if (is_time_to_claim(i, stages)) sm90::arrive(&pipeline.claim_next);
         sm90::Barrier* const full = &pipeline.full[stage];
         sm90::arrive_expecting(full, matrices * CONSUMERS * LINES_BYTES);
         for (int matrix = 0; matrix < matrices; ++matrix) {

@@ -26,11 +26,18 @@ constexpr int SHARED_BYTES = 232448;  // a block's share on Hopper, all of it as
 // What warps have to do for a task.
 constexpr uint32_t SLOT_LEAVE = 0, SLOT_BODY = 1, SLOT_PRODUCT = 2, SLOT_TOKEN = 3;
 
+// A product's operand: looked up in memory by those who compute, it would be waited for in every task.
+struct NearOperand {
+    uint8_t* base;  // of the task's copy
+    const sm90::TensorMap* maps;
+    uint32_t map_copies, pitch, rows, cols;
+};
+
 struct alignas(16) Slot {
     TaskContext ctx;
     Task task;
-    const sm90::TensorMap* maps[MAX_OPERANDS];  // of a product
-    uint32_t map_copies[MAX_OPERANDS];
+    NearOperand operands[MAX_OPERANDS];  // of a product
+    uint32_t depth;                      // of its sums
     uint32_t kind;
     uint32_t parts;  // of the task that are not done: the last one signals
     bool ahead;      // TaskContext's as it was claimed

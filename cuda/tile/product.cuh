@@ -22,19 +22,8 @@ namespace ofa {
 // outside. Base 16-byte aligned, pitch a multiple of 8.
 constexpr uint32_t MAP_A = 0, MAP_B = 1, MAP_A_BY_K = 2, MAP_B_BY_K = 3, MAP_OUT = 4, MAP_LINES = 5, MAP_USES = 6;
 
-// By the warp that claims: where the maps of a product's operands are. Looked up at each copy, it would wait for that.
-OFA_INLINE void find_maps(Slot& slot) {
-    const uint32_t lane = threadIdx.x % 32;
-    if (lane >= MAX_OPERANDS || slot.task.operands[lane] == NONE_U16) return;
-    const Operand& o = slot.ctx.launch->operands[slot.task.operands[lane]];
-    if (o.tensor_map == NONE_U32) return;
-    slot.maps[lane] = reinterpret_cast<const sm90::TensorMap*>(slot.ctx.launch->tensor_maps) + o.tensor_map +
-                      slot.ctx.copy_of(o);
-    slot.map_copies[lane] = o.copies;
-}
-
 OFA_INLINE const sm90::TensorMap* tensor_map(const Slot& slot, int operand, uint32_t use) {
-    return slot.maps[operand] + use * slot.map_copies[operand];
+    return slot.operands[operand].maps + use * slot.operands[operand].map_copies;
 }
 
 OFA_INLINE bool is_product(uint32_t opcode) {
@@ -58,9 +47,22 @@ OFA_INLINE bool b_by_k(uint32_t opcode) {
     return opcode == OPCODE_MATMUL_DX || opcode == OPCODE_MATMUL_DX_GELU || opcode == OPCODE_MATMUL_DW_ADAMW;
 }
 
-OFA_INLINE uint32_t product_depth(const TaskContext& ctx, const Task& task) {
-    const Operand& x = ctx.launch->operands[task.operands[0]];
-    return a_by_k(task.opcode) ? x.rows : x.cols;
+// By the warp that claims, a lane an operand.
+OFA_INLINE void find_operands(Slot& slot) {
+    const uint32_t lane = threadIdx.x % 32;
+    if (lane >= MAX_OPERANDS || slot.task.operands[lane] == NONE_U16) return;
+    const Operand& o = slot.ctx.launch->operands[slot.task.operands[lane]];
+    const uint64_t copy = slot.ctx.copy_of(o);
+    const auto* const maps = reinterpret_cast<const sm90::TensorMap*>(slot.ctx.launch->tensor_maps);
+    slot.operands[lane] = {reinterpret_cast<uint8_t*>(o.base + copy * o.copy_bytes),
+                           o.tensor_map == NONE_U32 ? nullptr : maps + o.tensor_map + copy, o.copies, o.pitch, o.rows, o.cols};
+    if (lane == 0) slot.depth = a_by_k(slot.task.opcode) ? o.rows : o.cols;
+}
+
+// The next task is claimed so many stages before the last one of a product is loaded: its waits take as long.
+constexpr int32_t CLAIMED_BEFORE = 5;
+OFA_INLINE bool is_time_to_claim(int32_t stage, int32_t stages) {
+    return stage == (stages > CLAIMED_BEFORE ? stages - CLAIMED_BEFORE : 0);
 }
 
 // What is moved through the ring behind the factors: lines of f4, or inputs of an epilogue.
@@ -77,12 +79,12 @@ OFA_INLINE void load_product(Pipeline& pipeline, const Slot& slot, Position<STAG
     sm90::prefetch(a);
     sm90::prefetch(b);
     const int32_t row0 = task.tile[0], col0 = task.tile[2];
-    const int32_t depth = int32_t(product_depth(slot.ctx, task));
+    const int32_t depth = int32_t(slot.depth), blocks = (depth + TILE_DEPTH - 1) / TILE_DEPTH;
     if (task.flags & FENCE_BEFORE) sm90::fence_proxy_global();
     for (int32_t k = 0; k < depth; k += TILE_DEPTH, at.advance()) {
         const uint32_t stage = at.stage();
         wait_for(&pipeline.empty[stage], at.parity() ^ 1);
-        if (k + TILE_DEPTH >= depth && !has_tail(task.opcode)) sm90::arrive(&pipeline.claim_next);
+        if (!has_tail(task.opcode) && is_time_to_claim(k / TILE_DEPTH, blocks)) sm90::arrive(&pipeline.claim_next);
         sm90::Barrier* full = &pipeline.full[stage];
         sm90::arrive_expecting(full, A_BYTES + B_BYTES);
         if (a_mn)

@@ -119,7 +119,7 @@ OFA_INLINE void load_gelu_inputs(Pipeline& pipeline, const Slot& slot, Position<
     for (int column = 0; column < task.tile[3]; column += CHUNK_COLUMNS, at.advance()) {
         const uint32_t stage = at.stage();
         wait_for(&pipeline.empty[stage], at.parity() ^ 1);
-        if (column + CHUNK_COLUMNS >= task.tile[3]) sm90::arrive(&pipeline.claim_next);
+        if (column == 0) sm90::arrive(&pipeline.claim_next);
         sm90::arrive_expecting(&pipeline.full[stage], CONSUMERS * CHUNK_BYTES);
         for (int consumer = 0; consumer < CONSUMERS; ++consumer)
             sm90::load_2d(pipeline.a[stage] + consumer * CHUNK_BYTES, map, task.tile[2] + column,
@@ -166,13 +166,13 @@ OFA_INLINE void store_with_statistics(Pipeline& pipeline, float (&sums)[128]) {
     });
     const Slot& slot = current_slot(pipeline);
     const TilePlace place = place_of_sums(Worker(), slot.task);
-    const Operand& o = slot.ctx.launch->operands[slot.task.operands[3]];
+    const NearOperand& o = slot.operands[3];
     float* const statistics = reinterpret_cast<float*>(o.base);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         const float2 both = rows[half].of_four_threads();
         const int row = place.row + 8 * half;
-        if (place.lane % 4 == 0 && row < int(o.rows)) store_statistics(statistics, o, slot.task, row, both);
+        if (place.lane % 4 == 0 && row < int(o.rows)) store_statistics(statistics, o.pitch, slot.task, row, both);
     }
 }
 

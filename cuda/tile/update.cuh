@@ -88,11 +88,13 @@ OFA_INLINE void update_stage(const FastAdamW& adamw, const StageState& stage, co
 }
 
 // What a thread holds of a block of 16 x 16 is its 16 bytes of stream order. `first` is the stage's first column in the tile.
-OFA_INLINE void store_streamed(const TaskContext& ctx, const Task& task, const Worker& worker, int first,
+OFA_INLINE void store_streamed(const Slot& slot, const Worker& worker, int first,
                                const uint32_t (&words)[LINE_COLUMNS / 4]) {
-    const Matrix<bf16> to = ctx.operand<bf16>(STREAMED_VERSION);
+    const NearOperand& to = slot.operands[STREAMED_VERSION];
+    const Task& task = slot.task;
     const int row = task.tile[0] + worker.row(), column = task.tile[2] + first;
-    bf16* const at = to.data + (int64_t(row / 16) * (to.cols / 16) + column / 16) * 256 + worker.lane * 8;
+    bf16* const at = reinterpret_cast<bf16*>(to.base) + (int64_t(row / 16) * (to.cols / 16) + column / 16) * 256 +
+                     worker.lane * 8;
 #pragma unroll
     for (int i = 0; i < LINE_COLUMNS / 16; ++i)
         if (row < task.tile[0] + task.tile[1] && first + 16 * i < task.tile[3])
@@ -110,7 +112,7 @@ OFA_INLINE void store_version(Pipeline& pipeline, int stage_of_tile, const uint3
     const Slot& slot = current_slot(pipeline);
     const int first = stage_of_tile * LINE_COLUMNS;
     const Worker worker;
-    store_streamed(slot.ctx, slot.task, worker, first, words);
+    store_streamed(slot, worker, first, words);
     const Position<BUFFERS> at{places_of_warp(pipeline).buffers};
     if (stage_of_tile % 2 == 0) begin_chunk(pipeline, worker, at);
     stage_pairs<LINE_COLUMNS / 16>(pipeline, worker, at, stage_of_tile % 2 * 2, [&](int i) { return words[i]; });

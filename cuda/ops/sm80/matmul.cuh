@@ -125,7 +125,7 @@ OFA_NOINLINE void op_matmul_statistics(Block& block, const TaskContext& ctx) {
             total += share.y * exp2_of((share.x - largest) * LOG2_E);
         }
         if (ctx.row0() + row < int64_t(o.rows))
-            store_statistics(reinterpret_cast<float*>(o.base), o, *ctx.task, int(ctx.row0() + row),
+            store_statistics(reinterpret_cast<float*>(o.base), o.pitch, *ctx.task, int(ctx.row0() + row),
                              make_float2(largest, total));
     });
 }
