@@ -64,7 +64,7 @@ struct RowMemory {
     uint32_t x[MOST_CHUNKS][WARPS][2][SLICE_PAIRS];
     float cosine[UNIT], sine[UNIT];  // of the pairs of columns of a head, at the token's position
     alignas(16) float q[UNIT];
-    alignas(16) bf16 k[UNIT];
+    alignas(16) bf16 k[UNIT], v[UNIT];
     float outs[2][WARPS][UNIT];
     float largest[2][WARPS], sums[2][WARPS];
 };
@@ -74,7 +74,8 @@ struct RowsMemory {
     float parts[2][RowMemory::WARPS][2 * WEIGHT_BLOCK][PASS_ROWS];
     float squares[2][RowMemory::WARPS][PASS_ROWS];
     float values[3][PASS_ROWS][RowMemory::UNIT];  // a unit's q, k and v
-    alignas(16) bf16 keys[PASS_ROWS][RowMemory::UNIT];
+    alignas(16) bf16 keys[PASS_ROWS][RowMemory::UNIT], fresh[PASS_ROWS][RowMemory::UNIT];  // the new ones; fresh values
+    uint32_t behind[PASS_ROWS];  // how many rows before it in the pass are of its stream
     float cosine[PASS_ROWS][RowMemory::UNIT], sine[PASS_ROWS][RowMemory::UNIT];
     float largest[PASS_ROWS][RowMemory::WARPS], sums[PASS_ROWS][RowMemory::WARPS];
 

@@ -220,16 +220,20 @@ OFA_INLINE void qkv_rows(PassRun& pass, const Step& step, Block& block) {
         const uint64_t place = uint64_t(row.position) * run.width + unit_column(first, lane);
         const uint32_t key = pack(two[1], 0.0f);
         keys[place] = bf16(key);
-        (step.at<bf16>(4) + uint64_t(row.first) * run.width)[place] = bf16(pack(memory.values[2][run.warp][lane], 0.0f));
+        const uint32_t value = pack(memory.values[2][run.warp][lane], 0.0f);
+        (step.at<bf16>(4) + uint64_t(row.first) * run.width)[place] = bf16(value);
+        memory.fresh[run.warp][lane] = bf16(value);
         memory.keys[run.warp][lane] = bf16(key);
         memory.values[0][run.warp][lane] = two[0] * 0.125f;
     }
+    run.fresh = first;
     block.sync();
     if (!active) return;
     // Of the rows before it in the pass those of its stream have new keys, too.
     uint32_t behind = 0;
     for (uint32_t other = 0; other < row.number; ++other)
         behind += RowPlace(*token_memory().ctx->launch, other).first == row.first ? 1 : 0;
+    if (lane == 0) memory.behind[run.warp] = behind;
     const float4 low = reinterpret_cast<const float4*>(memory.values[0][run.warp])[2 * piece];
     const float4 high = reinterpret_cast<const float4*>(memory.values[0][run.warp])[2 * piece + 1];
     const uint64_t scores = place_of_scores(run, row, unit_of(first));
@@ -248,8 +252,13 @@ OFA_INLINE void attend_rows(const PassRun& pass, const Step& step) {
     if (uint32_t(run.warp) >= pass.rows) return;
     RowsMemory& memory = rows_memory();
     const RowPlace row(*token_memory().ctx->launch, uint32_t(run.warp));
+    const bool fresh = run.fresh == step.row[0];
+    const uint32_t behind = memory.behind[run.warp];
     for (int part = 0; part < RowMemory::WARPS; ++part) {
-        const AttendedPart got = attend_part(run, step, row, part);
+        const AttendedPart got = attend_part(run, step, row, part, [&](uint32_t r, const bf16* cached) {
+            const uint32_t back = row.position - r;
+            return fresh && back <= behind ? memory.fresh[row.number - back] + 8 * (run.lane % 4) : cached;
+        });
         memory.outs(run.turn, run.warp, part)[AttendedPart::column(run.lane)] = got.out;
         if (run.lane == 0) {
             memory.largest[run.warp][part] = got.largest;

@@ -48,8 +48,9 @@ struct TokenRun {
     RowPlace row;  // of a pass that has no other
     uint32_t turn;
     int warp, lane;
-    float squares;  // of the warp's slice of the input
-    bool ready;     // the next stage was full when the warp last looked
+    float squares;   // of the warp's slice of the input
+    bool ready;      // the next stage was full when the warp last looked
+    uint32_t fresh;  // first column of the unit whose new values lie in shared memory
     uint32_t width, context;
     float inverse_width, epsilon;
 };
@@ -311,7 +312,9 @@ OFA_INLINE void finish_qkv(TokenRun& run, const Step& step, const uint4 (&keys)[
             step.at<bf16>(2 + run.warp)[uint64_t(run.row.first + run.row.position) * run.width +
                                         unit_column(first, lane)] = bf16(rounded);
         if (run.warp == 1) memory.k[lane] = bf16(rounded);
+        if (run.warp == 2) memory.v[lane] = bf16(rounded);
     }
+    run.fresh = first;
     block.sync();
     const int piece = lane % 4;
     const float4 low = reinterpret_cast<const float4*>(memory.q)[2 * piece];
@@ -351,7 +354,10 @@ struct AttendedPart {
     }
 };
 
-OFA_INLINE AttendedPart attend_part(const TokenRun& run, const Step& step, const RowPlace& row, int part) {
+// Values that this pass has made come from shared memory, where value_at(r, in the cache) finds them: what other threads have
+// stored a moment ago was not always seen in the cache while a warp beside them polled memory.
+template <class ValueAt>
+OFA_INLINE AttendedPart attend_part(const TokenRun& run, const Step& step, const RowPlace& row, int part, ValueAt value_at) {
     const int lane = run.lane, piece = lane % 4;
     const uint32_t first = step.row[0], rows = row.position + 1, tag = step.tag[0];
     const uint32_t own = uint32_t(32 * part + lane);
@@ -362,7 +368,7 @@ OFA_INLINE AttendedPart attend_part(const TokenRun& run, const Step& step, const
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const uint32_t r = uint32_t(BLOCK_THREADS * round + 32 * part + 8 * i + lane / 4);
-            values[round][i] = r < rows ? load_words(cached + uint64_t(r) * run.width) : uint4{0, 0, 0, 0};
+            values[round][i] = r < rows ? load_words(value_at(r, cached + uint64_t(r) * run.width)) : uint4{0, 0, 0, 0};
         }
     // Who has no position in a round looks at the last one.
     const uint32_t halves = PASS_ROWS * run.context;
@@ -437,7 +443,10 @@ OFA_INLINE float join_parts(const float (&largest)[RowMemory::WARPS], const floa
 OFA_INLINE void attend_step(const TokenRun& run, const Step& step, Block& block) {
     RowMemory& memory = row_memory();
     const int lane = run.lane;
-    const AttendedPart part = attend_part(run, step, run.row, run.warp);
+    const uint32_t newest = run.fresh == step.row[0] ? run.row.position : NONE_U32;
+    const AttendedPart part = attend_part(run, step, run.row, run.warp, [&](uint32_t r, const bf16* cached) {
+        return r == newest ? memory.v + 8 * (lane % 4) : cached;
+    });
     memory.outs[run.turn][run.warp][AttendedPart::column(lane)] = part.out;
     if (lane == 0) {
         memory.largest[run.turn][run.warp] = part.largest;
@@ -577,7 +586,7 @@ OFA_INLINE TokenRun begin_steps(const TaskContext& ctx, Block& block) {
     volatile Places& places = shared_pipeline().places[fresh_thread() / 32];
     const Model& model = ctx.launch->model;
     const TokenRun run{{places.stages}, {places.steps}, RowPlace(*ctx.launch, 0), 0, warp_of_block(), lane_of_thread(), 0.0f,
-                       false, model.width, model.context, 1.0f / float(model.width), model.norm_epsilon};
+                       false, NONE_U32, model.width, model.context, 1.0f / float(model.width), model.norm_epsilon};
     block.for_each(OPCODE_COUNT, [&](int64_t opcode) { memory.spent[opcode] = 0; });
     if (block.leader()) {
         memory.ctx = &ctx;
