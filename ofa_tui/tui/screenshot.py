@@ -142,15 +142,24 @@ def _line_mask(character: str, mask: np.ndarray) -> np.ndarray | None:
 
 def rasterise(grid: Grid) -> Image.Image:
     """The grid as an image, CELL_WIDTH x CELL_HEIGHT pixels a cell."""
-    back = np.repeat(np.repeat(_rgb(grid.bg), CELL_HEIGHT, axis=0), CELL_WIDTH, axis=1).astype(np.int32)
-    fore = np.repeat(np.repeat(_rgb(grid.fg), CELL_HEIGHT, axis=0), CELL_WIDTH, axis=1).astype(np.int32)
-    cover = np.zeros((grid.height * CELL_HEIGHT, grid.width * CELL_WIDTH), np.int32)
-    for y, x in zip(*np.nonzero((grid.char != 0x20) & (grid.char != 0)), strict=True):
+    image = Image.new("RGB", (grid.width * CELL_WIDTH, grid.height * CELL_HEIGHT))
+    # Row by row: arrays of the whole picture take 150 MB, which the allocator keeps for good, once for each thread.
+    for y in range(grid.height):
+        image.paste(Image.fromarray(_row_pixels(grid, y)), (0, y * CELL_HEIGHT))
+    return image
+
+
+def _row_pixels(grid: Grid, y: int) -> np.ndarray:
+    """u1 [CELL_HEIGHT, grid.width * CELL_WIDTH, 3]: one row of cells."""
+    back = np.repeat(_rgb(grid.bg[y]), CELL_WIDTH, axis=0).astype(np.int32)
+    fore = np.repeat(_rgb(grid.fg[y]), CELL_WIDTH, axis=0).astype(np.int32)
+    cover = np.zeros((CELL_HEIGHT, grid.width * CELL_WIDTH), np.int32)
+    for x in np.flatnonzero((grid.char[y] != 0x20) & (grid.char[y] != 0)).tolist():
         mask = glyph_mask(int(grid.char[y, x]), bool(grid.attr[y, x] & BOLD))
-        area = cover[y * CELL_HEIGHT : (y + 1) * CELL_HEIGHT, x * CELL_WIDTH : x * CELL_WIDTH + mask.shape[1]]
+        area = cover[:, x * CELL_WIDTH : x * CELL_WIDTH + mask.shape[1]]
         area[:] = mask[:, : area.shape[1]]
     pixels = back + (fore - back) * cover[:, :, None] // 255
-    return Image.fromarray(pixels.astype(np.uint8))
+    return pixels.astype(np.uint8)
 
 
 def _rgb(colours: np.ndarray) -> np.ndarray:
