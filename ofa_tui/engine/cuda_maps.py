@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ofa_tui.engine.cuda_library import DriverLibrary
+from ofa_tui.program.distinct import distinct
 from ofa_tui.program.ops import OPS
 from ofa_tui.program.types import ProgramSet
 
@@ -68,13 +69,13 @@ def uses_of_views(programs: ProgramSet) -> dict[int, set[int]]:
     """Of each view that products move, which uses they make of it. Empty where factors are not bf16."""
     found: dict[int, set[int]] = {}
     for program in programs.programs.values():
-        for opcode in np.unique(program.tasks["opcode"]):
+        for opcode in distinct(program.tasks["opcode"]):
             slots = USES.get(OPS[opcode].name, {}) if opcode < len(OPS) else {}
             operands = program.tasks["operands"][program.tasks["opcode"] == opcode]
             if not slots or programs.buffers[programs.views[operands[0, 0]].buffer].dtype != "bf16":
                 continue
             for slot, use in slots.items():
-                for view in np.unique(operands[:, slot]):
+                for view in distinct(operands[:, slot]):
                     found.setdefault(int(view), set()).add(use)
     return found
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ofa_tui import abi
 from ofa_tui.errors import OfaError
+from ofa_tui.program.distinct import distinct
 from ofa_tui.program.ops import ADAMW_DECAY, FENCE_AFTER, FENCE_BEFORE, OPS, Op
 from ofa_tui.program.regions import REGIONS
 from ofa_tui.program.targets import TARGETS
@@ -88,7 +89,7 @@ def list_accesses(programs: ProgramSet, program: TaskProgram) -> Accesses:
     _check_heads(programs, program)
     shapes = np.array([programs.buffers[view.buffer].shape for view in programs.views], np.int64).reshape(-1, 2)
     parts: list[Accesses] = []
-    for opcode in np.unique(program.tasks["opcode"]):
+    for opcode in distinct(program.tasks["opcode"]):
         members = np.flatnonzero(program.tasks["opcode"] == opcode)
         for slot in range(len(OPS[opcode].accesses)):
             parts += _rectangles(programs, program, members, slot, shapes)

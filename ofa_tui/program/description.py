@@ -10,6 +10,7 @@ from ofa_tui import abi
 from ofa_tui.errors import OfaError
 from ofa_tui.installation import command
 from ofa_tui.program.accesses import Accesses, describe_region, describe_view, list_accesses, task_label
+from ofa_tui.program.distinct import distinct
 from ofa_tui.program.ops import ADAMW_DECAY, FENCE_AFTER, FENCE_BEFORE, OPS
 from ofa_tui.program.types import ProgramSet, TaskProgram
 
@@ -88,10 +89,10 @@ def _message_lines(programs: ProgramSet, program: TaskProgram, accesses: Accesse
         same &= (accesses.columns[:, 0] < accesses.columns[at, 1]) & (accesses.columns[at, 0] < accesses.columns[:, 1])
         name = describe_view(programs, view)
         if accesses.reads[at]:
-            others = np.unique(accesses.task[same & accesses.writes])
+            others = distinct(accesses.task[same & accesses.writes])
             yield f"    polls {name}: {_tasks_text(program, others)}"
         else:
-            others = np.unique(accesses.task[same & accesses.reads])
+            others = distinct(accesses.task[same & accesses.reads])
             yield f"    sends {name}, polled by {_tasks_text(program, others)}"
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ofa_tui.program.accesses import Accesses, ProgramError, describe_access, task_label
+from ofa_tui.program.distinct import distinct
 from ofa_tui.program.ops import FENCE_AFTER, FENCE_BEFORE
 from ofa_tui.program.targets import TARGETS
 from ofa_tui.program.types import ProgramSet
@@ -37,7 +38,7 @@ def check_fences(programs: ProgramSet, accesses: dict[str, Accesses]) -> dict[st
         flags = programs.programs[name].tasks["flags"][a.task]
         found[name] = 0
         for fence, needs in ((FENCE_BEFORE, a.copied), (FENCE_AFTER, a.copied & a.writes)):
-            found[name] += len(np.unique(a.task[needs]))
+            found[name] += len(distinct(a.task[needs]))
             for at in np.flatnonzero(needs & (flags & fence == 0)).tolist():
                 other = _counterpart(programs, accesses, buffer_of_view, _Place(name, at), fence == FENCE_BEFORE)
                 if other is None:

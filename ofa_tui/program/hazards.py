@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ofa_tui.program.accesses import Accesses, ProgramError, describe_access, describe_region
+from ofa_tui.program.distinct import distinct
 from ofa_tui.program.messages import MessageCheck
 from ofa_tui.program.order import Order
 from ofa_tui.program.types import Buffer, ProgramSet
@@ -44,8 +45,8 @@ class BufferCheck:
         self._order = order
         self._accesses = accesses
         self._buffer: Buffer = programs.buffers[programs.views[int(accesses.view[members[0]])].buffer]
-        self._row_edges = np.unique(accesses.rows[members])
-        self._column_edges = np.unique(accesses.columns[members])
+        self._row_edges = distinct(accesses.rows[members])
+        self._column_edges = distinct(accesses.columns[members])
         self._rectangles = sorted(self._cells(members), key=lambda rectangle: rectangle.task)
         self._written: dict[int, np.ndarray] = {}  # rotation -> task that writes each cell, -1 for none
         self._updated: dict[int, np.ndarray] = {}
@@ -165,7 +166,7 @@ class BufferCheck:
 
     def _tasks_under(self, rectangle: _Rectangle, owner: np.ndarray) -> np.ndarray:
         """The distinct tasks that own cells of the rectangle."""
-        tasks = np.unique(owner[rectangle.rows, rectangle.columns])
+        tasks = distinct(owner[rectangle.rows, rectangle.columns])
         return tasks[tasks >= 0]
 
     # --- sentences -----------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ofa_tui.program.accesses import Accesses, ProgramError, describe_access, describe_region, task_label
+from ofa_tui.program.distinct import distinct
 from ofa_tui.program.types import ProgramSet, TaskProgram
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def find_message_edges(programs: ProgramSet, program: TaskProgram, accesses: Acc
     reads, writes = members[accesses.reads[members]], members[accesses.writes[members]]
     read_set = np.zeros(len(program.tasks), np.int64)
     if not len(reads):
-        return MessageEdges(np.unique(accesses.task[writes]), read_set, [[]])
+        return MessageEdges(distinct(accesses.task[writes]), read_set, [[]])
     part = np.column_stack([message_of[accesses.view], accesses.rows, accesses.columns])
     parts, first, part_of = np.unique(part[reads], axis=0, return_index=True, return_inverse=True)
     under: list[tuple[np.ndarray, np.ndarray]] = []  # per part: the writes under it, and whether they lie in it wholly
@@ -59,7 +60,7 @@ def find_message_edges(programs: ProgramSet, program: TaskProgram, accesses: Acc
         read_set[task] = numbers.setdefault(frozenset(read), len(numbers))
     written = np.bincount(accesses.task[writes], minlength=len(program.tasks))
     seen = [_seen([under[number] for number in read], accesses.task, written) for read in numbers]
-    return MessageEdges(np.unique(accesses.task[writes]), read_set, seen)
+    return MessageEdges(distinct(accesses.task[writes]), read_set, seen)
 
 
 def _number_messages(programs: ProgramSet) -> np.ndarray:
@@ -89,8 +90,8 @@ def _seen(
 ) -> list[tuple[int, bool]]:
     if not parts:
         return []
-    writers = np.unique(task_of[np.concatenate([at for at, _ in parts])])
-    read_whole = np.unique(np.concatenate([at[whole] for at, whole in parts]))
+    writers = distinct(task_of[np.concatenate([at for at, _ in parts])])
+    read_whole = distinct(np.concatenate([at[whole] for at, whole in parts]))
     rectangles = np.bincount(task_of[read_whole], minlength=len(written))
     return [(int(task), bool(rectangles[task] == written[task])) for task in writers]
 
@@ -110,8 +111,8 @@ class MessageCheck:
         self._programs, self._order, self._accesses, self._members = programs, order, accesses, members
         self._buffer = programs.buffers[programs.views[int(accesses.view[members[0]])].buffer].name
         generations = np.array([view.generation for view in programs.views])[accesses.view[members]]
-        self._row_edges = np.unique(accesses.rows[members])
-        self._column_edges = np.unique(accesses.columns[members])
+        self._row_edges = distinct(accesses.rows[members])
+        self._column_edges = distinct(accesses.columns[members])
         self._generations, self._generation = np.unique(generations, return_inverse=True)
         cells = (len(self._generations), len(self._row_edges) - 1, len(self._column_edges) - 1)
         self._writer = np.full(cells, -1, np.int64)
@@ -134,7 +135,7 @@ class MessageCheck:
         self._check_read_where_written(read)
         self._find_successors()
         for number, at in enumerate(self._members):
-            followers = np.unique(self._next[self._cells(number)])
+            followers = distinct(self._next[self._cells(number)])
             self._check_before(int(at), followers[followers >= 0], 0)
 
     def check_successors(self) -> None:
@@ -144,7 +145,7 @@ class MessageCheck:
         for number, at in enumerate(self._members):
             generation, rows, columns = self._cells(number)
             last = self._next[generation, rows, columns] < 0
-            self._check_before(int(at), np.unique(self._first[rows, columns][last]), 1)
+            self._check_before(int(at), distinct(self._first[rows, columns][last]), 1)
 
     def _cells(self, number: int) -> tuple[int, slice, slice]:
         at = self._members[number]

@@ -13,6 +13,7 @@ from ofa_tui.errors import OfaError
 from ofa_tui.presets import PRESETS, preset
 from ofa_tui.program.accesses import ProgramError, list_accesses, task_label
 from ofa_tui.program.description import find_tasks, flag_text, task_lines, wait_text
+from ofa_tui.program.distinct import distinct
 from ofa_tui.program.lowering import compile_programs
 from ofa_tui.program.ops import OPS
 from ofa_tui.program.targets import TARGETS
@@ -133,7 +134,7 @@ def _count(value: float) -> str:
 
 def _buffer_lines(programs: ProgramSet, names: list[str]) -> Iterator[str]:
     operands = np.concatenate([programs.programs[name].tasks["operands"].ravel() for name in names])
-    used = {programs.views[i].buffer for i in np.unique(operands) if i != abi.NONE_U16}
+    used = {programs.views[i].buffer for i in distinct(operands) if i != abi.NONE_U16}
     totals: dict[str, int] = {}
     yield f"{'buffer':<34}{'kind':<12}{'shape':>18}  type    order   copies"
     for buffer in programs.buffers.values():
@@ -200,10 +201,10 @@ def _message_lines(programs: ProgramSet, names: list[str]) -> Iterator[str]:
     for name in names:
         accesses = list_accesses(programs, programs.programs[name])
         views = [view for view in programs.views if programs.buffers[view.buffer].kind == "message"]
-        used = {programs.views[view] for view in np.unique(accesses.view)}
+        used = {programs.views[view] for view in distinct(accesses.view)}
         for view in sorted(used.intersection(views), key=lambda view: (view.buffer, view.generation)):
             same = np.isin(accesses.view, [i for i, other in enumerate(programs.views) if other == view])
-            sent, polled = (len(np.unique(accesses.task[same & mode])) for mode in (accesses.writes, accesses.reads))
+            sent, polled = (len(distinct(accesses.task[same & mode])) for mode in (accesses.writes, accesses.reads))
             yield f"{f'message {_view_text(programs, view)}':<44}{sent:>9,}{polled:>9,}"
 
 

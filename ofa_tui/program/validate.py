@@ -53,6 +53,7 @@ import numpy as np
 
 from ofa_tui import abi
 from ofa_tui.program.accesses import GAME_OP, Accesses, ProgramError, describe_access, list_accesses, task_label
+from ofa_tui.program.distinct import distinct
 from ofa_tui.program.fences import check_fences
 from ofa_tui.program.hazards import check_buffers
 from ofa_tui.program.lanes import check_lanes
@@ -318,13 +319,13 @@ def _check_pins(programs: ProgramSet, order: Order, accesses: Accesses) -> int:
             fault = (f"may still be reading {where} when {bound} lets its version go" if end else
                      f"reads {where} without waiting for {bound}, which pins its version")
             raise ProgramError("pin", f"{order.program.name}: {label} {fault}", (label, bound))
-    return len(np.unique(tasks))
+    return len(distinct(tasks))
 
 
 def _check_counters_apart(programs: ProgramSet) -> None:
     owner: dict[int, str] = {}
     for name, program in programs.programs.items():
-        for counter in np.unique(program.tasks["signal"]):
+        for counter in distinct(program.tasks["signal"]):
             if counter != abi.NONE_U32 and owner.setdefault(int(counter), name) != name:
                 raise ProgramError("counter", f"counter {programs.counters[counter]!r} is signalled by both "
                                    f"{owner[int(counter)]} and {name}, whose iterations are not the same")
@@ -333,15 +334,15 @@ def _check_counters_apart(programs: ProgramSet) -> None:
 def _check_sharing(programs: ProgramSet, accesses: dict[str, Accesses]) -> None:
     """Buffers used by two programs, one of which writes them."""
     views = [(view.buffer, programs.buffers[view.buffer].kind) for view in programs.views]
-    touched = {name: {views[v][0] for v in np.unique(a.view)} for name, a in accesses.items()}
-    written = {name: {views[v][0] for v in np.unique(a.view[a.writes])} for name, a in accesses.items()}
+    touched = {name: {views[v][0] for v in distinct(a.view)} for name, a in accesses.items()}
+    written = {name: {views[v][0] for v in distinct(a.view[a.writes])} for name, a in accesses.items()}
     for writer, buffers in written.items():
         for other in touched:
             shared = buffers & touched[other]
             if other == writer or {writer, other} == set(TURN_TAKING):
                 continue
             for buffer in sorted(shared):
-                pinned = [v for v in np.unique(accesses[other].view) if programs.views[v].buffer == buffer]
+                pinned = [v for v in distinct(accesses[other].view) if programs.views[v].buffer == buffer]
                 if programs.buffers[buffer].copies < 3 or any(programs.views[v].rotation for v in pinned):
                     raise ProgramError("sharing", f"{other} uses {buffer}, which {writer} may be writing at that time")
 
@@ -349,12 +350,12 @@ def _check_sharing(programs: ProgramSet, accesses: dict[str, Accesses]) -> None:
 def _check_versions(programs: ProgramSet, accesses: dict[str, Accesses]) -> None:
     """What outlives an iteration has one writer; each step writes the whole next version of every weight in use."""
     completed = {
-        programs.views[view].buffer for view in np.unique(accesses["train"].view[accesses["train"].writes])
+        programs.views[view].buffer for view in distinct(accesses["train"].view[accesses["train"].writes])
         if programs.views[view].rotation == 1
     }
     for name, a in accesses.items():
-        distinct = np.unique(np.column_stack([a.view, a.writes]), axis=0, return_index=True)[1] if len(a.view) else ()
-        for at in sorted(distinct, key=lambda at: (not a.writes[at], at)):
+        firsts = np.unique(np.column_stack([a.view, a.writes]), axis=0, return_index=True)[1] if len(a.view) else ()
+        for at in sorted(firsts, key=lambda at: (not a.writes[at], at)):
             view = programs.views[int(a.view[at])]
             fault = _version_fault(programs.buffers[view.buffer], view.rotation, name, bool(a.writes[at]), completed)
             if fault:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 
 import numpy as np
-from PIL import Image
 
 
 def encode_png(pixels: np.ndarray, palette: np.ndarray) -> bytes:
     """A palette PNG of `pixels` u1 [height, width] in the colours `palette` u1 [256, 3]."""
+    from PIL import Image  # 60 ms: a run that starts needs none
+
     image = Image.fromarray(np.ascontiguousarray(pixels, np.uint8), "P")
     image.putpalette(np.ascontiguousarray(palette, np.uint8).tobytes())
     file = io.BytesIO()

@@ -22,6 +22,7 @@ from ofa_tui.tui.actions import FAMILIES, GROUPS, Action
 from ofa_tui.tui.colour import to_hex
 from ofa_tui.tui.keymap import textual_key
 from ofa_tui.tui.panes.status import show_key
+from ofa_tui.tui.strips import forget_closed_widgets
 from ofa_tui.tui.theme import Theme
 
 
@@ -37,6 +38,9 @@ class Dialog(ModalScreen[object]):
     def action_close(self) -> None:
         self.dismiss(None)
 
+    def on_unmount(self) -> None:
+        forget_closed_widgets()
+
 
 class Palette(CommandPalette):
     """Textual's command palette."""
@@ -44,6 +48,9 @@ class Palette(CommandPalette):
     def dismiss(self, result: None = None) -> AwaitComplete:
         """Once, as a Dialog."""
         return super().dismiss(result) if self.is_current else AwaitComplete.nothing()
+
+    def on_unmount(self) -> None:
+        forget_closed_widgets()
 
 
 class HelpScreen(Dialog):

@@ -26,7 +26,6 @@ from ofa_tui.tui.panes import sms
 from ofa_tui.tui.picture import GAMMAS, HALF_BLOCK_COLUMNS
 from ofa_tui.tui.remembered import remember_introduction
 from ofa_tui.tui.replay_handlers import ReplayHandlers
-from ofa_tui.tui.screenshot import encode_png, screen_grid
 from ofa_tui.tui.theme import for_depth
 
 if TYPE_CHECKING:
@@ -302,6 +301,8 @@ class Handlers(DoomHandlers, ReplayHandlers):
     # --- program --------------------------------------------------------------------------------------------
 
     def do_screenshot(self) -> None:
+        from ofa_tui.tui.screenshot import encode_png, screen_grid  # Pillow: 90 ms, which no start needs to wait for
+
         self._save(".png", partial(encode_png, screen_grid(self._app)))
 
     def do_screenshot_svg(self) -> None:

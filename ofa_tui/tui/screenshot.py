@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import io
+import struct
+import zlib
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 CELL_WIDTH, CELL_HEIGHT = 10, 20
 FONT_SIZE = 16
 BASELINE = 15
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+PNG_RGB = bytes([8, 2, 0, 0, 0])
+"""8 bits a sample, red, green and blue; PNG's only packing and filtering; not interlaced."""
 
 
 def _colour(colour: Color | None, default: int) -> int:
@@ -142,15 +146,20 @@ def _line_mask(character: str, mask: np.ndarray) -> np.ndarray | None:
 
 def rasterise(grid: Grid) -> Image.Image:
     """The grid as an image, CELL_WIDTH x CELL_HEIGHT pixels a cell."""
-    back = np.repeat(np.repeat(_rgb(grid.bg), CELL_HEIGHT, axis=0), CELL_WIDTH, axis=1).astype(np.int32)
-    fore = np.repeat(np.repeat(_rgb(grid.fg), CELL_HEIGHT, axis=0), CELL_WIDTH, axis=1).astype(np.int32)
-    cover = np.zeros((grid.height * CELL_HEIGHT, grid.width * CELL_WIDTH), np.int32)
-    for y, x in zip(*np.nonzero((grid.char != 0x20) & (grid.char != 0)), strict=True):
+    return Image.fromarray(np.concatenate([_row_pixels(grid, y) for y in range(grid.height)]))
+
+
+def _row_pixels(grid: Grid, y: int) -> np.ndarray:
+    """u1 [CELL_HEIGHT, grid.width * CELL_WIDTH, 3]: one row of cells."""
+    back = np.repeat(_rgb(grid.bg[y]), CELL_WIDTH, axis=0).astype(np.int32)
+    fore = np.repeat(_rgb(grid.fg[y]), CELL_WIDTH, axis=0).astype(np.int32)
+    cover = np.zeros((CELL_HEIGHT, grid.width * CELL_WIDTH), np.int32)
+    for x in np.flatnonzero((grid.char[y] != 0x20) & (grid.char[y] != 0)).tolist():
         mask = glyph_mask(int(grid.char[y, x]), bool(grid.attr[y, x] & BOLD))
-        area = cover[y * CELL_HEIGHT : (y + 1) * CELL_HEIGHT, x * CELL_WIDTH : x * CELL_WIDTH + mask.shape[1]]
+        area = cover[:, x * CELL_WIDTH : x * CELL_WIDTH + mask.shape[1]]
         area[:] = mask[:, : area.shape[1]]
     pixels = back + (fore - back) * cover[:, :, None] // 255
-    return Image.fromarray(pixels.astype(np.uint8))
+    return pixels.astype(np.uint8)
 
 
 def _rgb(colours: np.ndarray) -> np.ndarray:
@@ -163,7 +172,25 @@ def screen_grid(app: OfaApp) -> Grid:
 
 
 def encode_png(grid: Grid) -> bytes:
-    """The grid as a PNG file."""
-    file = io.BytesIO()
-    rasterise(grid).save(file, "PNG")
-    return file.getvalue()
+    """The grid as a PNG file (https://www.w3.org/TR/png-3/).
+
+    Row by row and not by Pillow: a whole picture of a large terminal takes 150 MB in such arrays and 10 MB in Pillow,
+    which the allocator would keep, in each thread that ever made one.
+    """
+    packer = zlib.compressobj()
+    packed = [packer.compress(_scanlines(_row_pixels(grid, y))) for y in range(grid.height)]
+    size = struct.pack(">II", grid.width * CELL_WIDTH, grid.height * CELL_HEIGHT)
+    chunks = (
+        (b"IHDR", size + PNG_RGB),
+        (b"IDAT", b"".join([*packed, packer.flush()])),
+        (b"IEND", b""),
+    )
+    return PNG_SIGNATURE + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+    )
+
+
+def _scanlines(pixels: np.ndarray) -> bytes:
+    """PNG's lines: each begins with its filter, here none."""
+    lines = pixels.reshape(len(pixels), -1)
+    return np.pad(lines, ((0, 0), (1, 0))).tobytes()

@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
+from textual._styles_cache import StylesCache
 from textual.app import App
 from textual.strip import Strip
 
@@ -116,6 +117,15 @@ class CellsUpdate(CompositorUpdate):
 def encoded_strips(grid: Grid, depth: Depth) -> list[Strip]:
     """Every row of `grid`, encoded for a terminal of that depth."""
     return [EncodedStrip(grid, y, text) for y, text in enumerate(encode_rows(grid, depth))]
+
+
+def forget_closed_widgets() -> None:
+    """Lets go of what Textual rendered of widgets that are gone; for when a dialog has closed.
+
+    It caches a method of StylesCache by its object, and with it the lines of the last 1,024 widgets: megabytes for
+    each dialog over a picture.
+    """
+    getattr(StylesCache.get_inner_outer, "cache_clear", lambda: None)()
 
 
 COLOUR_SYSTEMS: dict[Depth, Literal["truecolor", "256", "standard"]] = {

@@ -1,4 +1,4 @@
-"""Textual is loaded when the UI starts, not before; nothing below the UI imports it."""
+"""Textual is loaded when the UI starts, not before; nothing below the UI imports it; and a start loads no more."""
 
 from __future__ import annotations
 
@@ -25,3 +25,19 @@ def test_importing_the_package_does_not_load_textual() -> None:
     code = f"import sys, {light}; print('textual' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=PACKAGE.parent, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_a_run_gets_to_its_first_picture_without_pillow_and_masked_arrays() -> None:
+    code = """
+import sys
+from ofa_tui.commands import watch
+from ofa_tui.presets import PRESETS
+from ofa_tui.program.lowering import compile_programs
+from ofa_tui.program.validate import validate
+from ofa_tui.tui import session
+preset = PRESETS["tiny"]
+validate(compile_programs(preset.model, preset.train, games=1))
+print([name for name in ("PIL", "numpy.ma") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=PACKAGE.parent, check=True)
+    assert done.stdout.strip() == "[]"
