@@ -76,7 +76,9 @@ class Tally:
                 room -= len(self.stories[number])
 
     def add_frame(self, number: int, seconds: float) -> None:
-        self.first_frame = self.first_frame or (number, seconds)
+        # Frames that came before the first look are seen together: the rate begins with the last of them.
+        if self.first_frame is None or seconds == self.first_frame[1]:
+            self.first_frame = (number, seconds)
         self.last_frame = (number, seconds)
         self.frames_kept += 1
 
