@@ -7,7 +7,7 @@
 Parts: `idle` (the other SMs have nothing to do), `beside` (SMs of ours decode; beside the peers as many stream weights
 at the same rate) and `products` (each matrix task type against cuBLAS). Each is a process of its own, of eight minutes
 at most; what is in DIR already is not measured again. Needs a Hopper GPU, PyTorch and ofa-tui's own packages in one
-interpreter, and nvcc. Of this script only --cpu has been run so far: the parts wait for a GPU.
+interpreter, and nvcc. Parts with peers have not been run yet.
 """
 
 from __future__ import annotations
