@@ -91,17 +91,20 @@ def test_a_run_writes_its_cast_as_it_goes(tmp_path: Path) -> None:
     assert "finished" not in cast.text(times[-1] / 2)
 
 
-def test_a_cast_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
-    if not Path("/dev/full").exists():
-        pytest.skip("no device here is always full")
+UNWRITABLE = {"nowhere/ui.cast": "No such file"} | ({"/dev/full": "No space left"} if Path("/dev/full").exists() else {})
+"""Where a cast leads that cannot be written, and the reason. A device that is always full where the system has one."""
+
+
+@pytest.mark.parametrize("target", UNWRITABLE)
+def test_a_cast_that_cannot_be_written_is_one_sentence(tmp_path: Path, target: str) -> None:
     (tmp_path / "story.txt").write_text("Once there was a fox who lived under a hill.\n" * 500)
     (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "ui.cast").symlink_to("/dev/full")
+    (tmp_path / "out" / "ui.cast").symlink_to(target)
     arguments = ["--record", "out", "--steps", "2", "--sms", "train=1,serve=0,doom=0", "--data", "story.txt",
                  "--tokenizer", "bytes", "--cast", "80x24"]  # fmt: skip
     done = subprocess.run([sys.executable, "-m", "ofa_tui", *arguments], cwd=tmp_path, capture_output=True, text=True)
     said = [line for line in done.stderr.splitlines() if line.startswith("ofa-tui: ")]
-    assert done.returncode == 2 and len(said) == 1 and "ui.cast" in said[0] and "No space left" in said[0]
+    assert done.returncode == 2 and len(said) == 1 and "ui.cast" in said[0] and UNWRITABLE[target] in said[0]
     assert "Traceback" not in done.stderr
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -61,7 +63,11 @@ def test_times_never_fall(tmp_path: Path) -> None:
     assert [at for at, _, _ in events] == [1.0, 1.0, 2.0, 2.0, 2.0]
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device here is always full")
-def test_a_full_disk_is_one_sentence() -> None:
-    with pytest.raises(OfaError, match=r"/dev/full.*No space left"):
-        CastFile(AppendFile(Path("/dev/full")), (4, 1), 0)
+def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(_descriptor: int, _data: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    file = AppendFile(tmp_path / "ui.cast")
+    monkeypatch.setattr(os, "write", write)
+    with pytest.raises(OfaError, match=r"ui\.cast.*No space left"):
+        CastFile(file, (4, 1), 0)
