@@ -91,8 +91,10 @@ def test_a_run_writes_its_cast_as_it_goes(tmp_path: Path) -> None:
     assert "finished" not in cast.text(times[-1] / 2)
 
 
-UNWRITABLE = {"nowhere/ui.cast": "No such file"} | ({"/dev/full": "No space left"} if Path("/dev/full").exists() else {})
+UNWRITABLE = {"nowhere/ui.cast": "No such file"}
 """Where a cast leads that cannot be written, and the reason. A device that is always full where the system has one."""
+if Path("/dev/full").exists():
+    UNWRITABLE["/dev/full"] = "No space left"
 
 
 @pytest.mark.parametrize("target", UNWRITABLE)

@@ -354,8 +354,7 @@ struct AttendedPart {
     }
 };
 
-// Values that this pass has made come from shared memory, where value_at(r, in the cache) finds them: what other threads have
-// stored a moment ago was not always seen in the cache while a warp beside them polled memory.
+// Values that this pass has made are at hand in shared memory, where value_at(r, in the cache) finds them.
 template <class ValueAt>
 OFA_INLINE AttendedPart attend_part(const TokenRun& run, const Step& step, const RowPlace& row, int part, ValueAt value_at) {
     const int lane = run.lane, piece = lane % 4;
