@@ -125,8 +125,14 @@ def test_a_cast_that_cannot_be_written_is_one_sentence(tmp_path: Path, target: s
         (["--theme", "light"], ["--theme", "--cast"]),
     ],
 )
-def test_bad_input(record: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str],
-                   words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input(
+    record: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    words: list[str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["export", str(record), *arguments]) == 2
     said = capsys.readouterr().err
