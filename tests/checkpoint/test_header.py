@@ -59,6 +59,8 @@ def places(value: Any, at: Place = ()) -> Iterator[Place]:
 def changed(header: Any, place: Place, value: object) -> Any:
     name, rest = place[0], place[1:]
     copy = header.copy()
+    if isinstance(name, str) != isinstance(copy, dict):
+        raise LookupError(f"{name} is no place in {header}")
     if rest:
         copy[name] = changed(copy[name], rest, value)
     elif value is DELETED:

@@ -7,6 +7,8 @@ import importlib.util
 import random
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -16,6 +18,7 @@ from telling_engine import CONTEXT, TellingEngine, told
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*aiter_raw:pytest.PytestUnraisableExceptionWarning")
 """A client that leaves drops a generator, which may be taken away while the polling thread happens to run."""
+ROUNDS, ROUND_S = 20, 1.5
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "http_soak.py"
 
 
@@ -43,6 +46,18 @@ def answer_of(script: ModuleType, case) -> object:
     return script.Answer(text, reason, len(case.prompt), written)
 
 
+def soaked(script: ModuleType, url: str, wanted: dict, clients: int, enough: Callable[[Counter], bool]):
+    """Rounds of clients until enough was seen: how much a second shows is the machine's affair."""
+    total = script.Judged()
+    for seed in range(ROUNDS):
+        judged = asyncio.run(script.soak(url, "tiny", wanted, ROUND_S, clients, seed=7 + 100 * seed))
+        total.counts += judged.counts
+        total.wrong += judged.wrong
+        if enough(total.counts):
+            break
+    return total
+
+
 @pytest.mark.parametrize(("streams", "telling", "clients"), [(1, 1, 6), (4, 1, 12), (8, 1, 40), (3, 3, 6)])
 def test_clients_that_come_and_go_get_their_own_text(script: ModuleType, streams: int, telling: int, clients: int):
     engine = TellingEngine(OWN, streams, telling, seed=streams)
@@ -50,7 +65,8 @@ def test_clients_that_come_and_go_get_their_own_text(script: ModuleType, streams
     with polled_run(engine) as run:
         wanted = {case: answer_of(script, case) for case in cases}
         assert asyncio.run(script.ask_alone(run.url, "tiny", cases[::5])) == [wanted[case] for case in cases[::5]]
-        judged = asyncio.run(script.soak(run.url, "tiny", wanted, 2.5, clients, seed=7))
+        judged = soaked(script, run.url, wanted, clients,
+                        lambda seen: seen["finished"] > 20 and seen["left"] > 5 and seen["cancelled"] > 0)
         assert not judged.wrong, judged.wrong[:3]
         told_on = {event.target for event in run.posted if event.action == "prompt"}
         assert told_on == set(range(min(telling, streams - 1), streams))
@@ -69,7 +85,7 @@ def test_answers_that_were_mixed_are_seen(script: ModuleType):
     cases = script.make_cases(random.Random(1))
     with polled_run(engine) as run:
         wanted = {case: answer_of(script, case) for case in cases}
-        judged = asyncio.run(script.soak(run.url, "tiny", wanted, 1.5, 8, seed=7))
+        judged = soaked(script, run.url, wanted, 8, lambda seen: seen["mixed"] > 3)
     assert judged.counts["mixed"] > 3
 
 
