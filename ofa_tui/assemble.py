@@ -18,8 +18,8 @@ from ofa_tui import abi
 from ofa_tui.checkpoint.checkpoint import Checkpoint, Described, Identity, going_on, initial_weights
 from ofa_tui.data.prepare import Prepared, corpus_spec, model_for, prepare
 from ofa_tui.doom import search as wad_search
-from ofa_tui.doom.packer import PALETTES, PackedWad
-from ofa_tui.doom.packer import load as load_wad
+from ofa_tui.doom.packed import PALETTES, PackedWad
+from ofa_tui.doom.packed import load as load_wad
 from ofa_tui.doom.players import BEHAVIOURS
 from ofa_tui.engine import cuda_doctor, cuda_nvml
 from ofa_tui.engine.config import DoomConfig, RunConfig, Sampling, TrainState
@@ -36,8 +36,8 @@ from ofa_tui.errors import OfaError
 from ofa_tui.installation import command
 from ofa_tui.presets import ModelConfig
 from ofa_tui.program.lowering import compile_programs
+from ofa_tui.program.proved import proof_of
 from ofa_tui.program.targets import target_called
-from ofa_tui.program.validate import validate
 from ofa_tui.progress import Progress
 from ofa_tui.record.events import read_events
 from ofa_tui.settings import Settings
@@ -120,7 +120,7 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
         config, begins = _beginning(settings, config, target, storage)
         config.check()
         programs = compile_programs(config.model, train, games=config.games, streams=config.streams, target=target)
-        report = validate(programs)
+        proof = proof_of(programs)
         notes = (backend.note,) if backend.note else ()
         built = kernel.result()
         engine: ResidentEngine
@@ -132,7 +132,7 @@ def assemble(settings: Settings, *, doom_required: bool) -> Assembled:
         "corpus": prepared.as_dict(),
         "model": dataclasses.asdict(config.model) | {"parameters": config.model.parameter_count()},
         "train": dataclasses.asdict(train),
-        "program": report.lines(),
+        "program": proof,
         **begins,
     }
     if doom:

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from ofa_tui.doom import library, packer, search, trace
+from ofa_tui.doom import library, packed, search, trace
 from ofa_tui.doom.lmp import Demo, read_demo
 from ofa_tui.engine.compiler import processor_name
 from ofa_tui.errors import OfaError
@@ -75,7 +75,7 @@ def print_demos(names: list[str], wads: dict[str, Path], rounds: int) -> list[fl
         if sha256 not in wads:
             print(f"{name:22} its WAD (SHA-256 {sha256[:12]}...) is not here; scripts/fetch_wads.py gets it")
             continue
-        timing = measure(read_demo(DEMOS / f"{name}.lmp"), packer.load(wads[sha256]).blob, rounds)
+        timing = measure(read_demo(DEMOS / f"{name}.lmp"), packed.load(wads[sha256]).blob, rounds)
         drawing, rate = timing.both - timing.logic, 1e6 / timing.both
         logic_anchor, drawing_anchor = ANCHORS.get(name, (0.0, 0.0))
         if not logic_anchor:
@@ -124,7 +124,7 @@ def main() -> int:
         sha256 = str(trace.load_trace(DEMOS / f"{first}.npz")["wad_sha256"])
         if sha256 in wads:
             counts = [int(n) for n in options.threads.split(",") if n] or sorted({1, 2, cores, 2 * cores})
-            print_threads(counts, read_demo(DEMOS / f"{first}.lmp"), packer.load(wads[sha256]).blob)
+            print_threads(counts, read_demo(DEMOS / f"{first}.lmp"), packed.load(wads[sha256]).blob)
     except OfaError as error:
         print(error, file=sys.stderr)
         return 2

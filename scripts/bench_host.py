@@ -35,7 +35,7 @@ import psutil
 
 from ofa_tui import presets
 from ofa_tui.data.prepare import corpus_spec, model_for, prepare
-from ofa_tui.doom import packer, search
+from ofa_tui.doom import packed, search
 from ofa_tui.engine.config import DoomConfig, RunConfig, Sampling
 from ofa_tui.engine.host import HostEngine
 from ofa_tui.engine.library import load_kernel
@@ -395,17 +395,17 @@ def _check_tokens(what: str, job: str, ours: Sequence[int], theirs: Sequence[int
 # --- drawing ----------------------------------------------------------------------------------------------------------
 
 
-def bench_drawing(machine: Machine, wad: str | None, rounds: int) -> None:
+def bench_drawing(machine: Machine, asked: str | None, rounds: int) -> None:
     """Frames/s of view, status bar and text, with the copy of the frame before, while the scripted player plays."""
-    found = search.search(wad)
+    found = search.search(asked)
     if not found.found:
         print(f"Doom, drawing: left out. {found.missing()}")
         return
     path = search.choose(found)
-    packed = packer.load(path)
-    palettes = np.stack([packed.palette(index) for index in range(packer.PALETTES)])
-    episode, number = packed.episode_and_map(packed.maps[0])
-    doom = DoomConfig(packed.blob.tobytes(), palettes, path.name, episode=episode, map=number)
+    wad = packed.load(path)
+    palettes = np.stack([wad.palette(index) for index in range(packed.PALETTES)])
+    episode, number = wad.episode_and_map(wad.maps[0])
+    doom = DoomConfig(wad.blob.tobytes(), palettes, path.name, episode=episode, map=number)
     engine = engine_for(run_config(PRESETS[0], 1, (1, 0, 1), doom))
     engine.pause(True)  # training waits; tics run one by one as they are asked for
     engine.start()
@@ -420,7 +420,7 @@ def bench_drawing(machine: Machine, wad: str | None, rounds: int) -> None:
                 time.sleep(0.005)
         return statistics.median(int(frame.status["render_ns"]) for frame in frames) / 1e6
 
-    compare(machine, f"Doom, drawing {path.stem} {packed.maps[0]}", "frames/s", 1, {"ofa-tui": turn}, rounds)
+    compare(machine, f"Doom, drawing {path.stem} {wad.maps[0]}", "frames/s", 1, {"ofa-tui": turn}, rounds)
     engine.stop()
 
 

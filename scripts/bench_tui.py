@@ -40,7 +40,7 @@ from slow_link import LinkReport, cpu_seconds, spawn, wait_exit, watch
 from text_screen import TextScreen
 
 from ofa_tui.cli import guarded
-from ofa_tui.doom import library, packer, players, search
+from ofa_tui.doom import library, packed, players, search
 from ofa_tui.engine.compiler import processor_name
 from ofa_tui.engine.protocol import Snapshot
 from ofa_tui.errors import OfaError
@@ -106,7 +106,7 @@ def play_child(arguments: argparse.Namespace) -> int:
 
 def draw_frames(path: Path) -> str:
     """Plays and draws FRAMES tics; returns what was played."""
-    wad = packer.load(search.choose(search.search()))
+    wad = packed.load(search.choose(search.search()))
     behaviour = players.BEHAVIOURS.index("hunt")
     pictures = []
     with library.TracedGame(wad.blob, traced=False, behaviour=behaviour, seed=7) as game:

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from ofa_tui.doom import packer, search, tables, trace
+from ofa_tui.doom import packed, search, tables, trace
 from ofa_tui.doom.library import MOBJ_FIELDS, MOBJ_FIELDS_1, SECTOR_FIELDS, TracedGame
 from ofa_tui.doom.lmp import Demo, read_demo
 from ofa_tui.doom.unhash import Guess, explain
@@ -72,7 +72,7 @@ def file_case(options: argparse.Namespace, file: Path) -> Case:
         raise OfaError(f"{file} needs the trace to compare with; give it with --trace T.npz")
     expected = trace.load_trace(options.trace)
     wad = None if options.wad else find(str(expected["wad_sha256"]))
-    wad = wad or packer.load(search.choose(search.search(options.wad)))
+    wad = wad or packed.load(search.choose(search.search(options.wad)))
     return Case(file.name, read_demo(file), wad.blob, expected, options.frames)
 
 

@@ -15,14 +15,14 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from ofa_tui.doom import library, packer, search, trace
+from ofa_tui.doom import library, packed, search, trace
 from ofa_tui.doom.lmp import Demo, read_demo
 from ofa_tui.doom.players import BEHAVIOURS
 from tests.doom import compact
 from tests.doom.golden_demos import OWN, blob_of
 
 
-def record(wad: packer.PackedWad, options: argparse.Namespace) -> Demo:
+def record(wad: packed.PackedWad, options: argparse.Namespace) -> Demo:
     """What the scripted player does, as a demo; further players stand still."""
     episode, number = wad.episode_and_map(options.map)
     game = library.TracedGame(
@@ -49,7 +49,7 @@ def main() -> None:
         played = trace.play_demo(read_demo(OWN / f"{name}.lmp"), blob_of(OWN, name))
         compact.save(OWN / f"{name}.npz", played, sha256)
     if options.wad and options.map:
-        wad = packer.load(search.choose(search.search(options.wad)))
+        wad = packed.load(search.choose(search.search(options.wad)))
         demo = record(wad, options)
         together = f"-{options.players}p" if options.players > 1 else ""
         name = f"{options.map.lower()}-{options.behaviour}{together}-{wad.sha256[:4]}"

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from ofa_tui.doom import packer, search
+from ofa_tui.doom import packed, search
 from ofa_tui.doom.library import TICS_PER_S
 from ofa_tui.doom.players import BEHAVIOURS
 from ofa_tui.engine.compiler import find_compiler
@@ -161,7 +161,7 @@ def main() -> None:
     results: dict[str, list[Figures]] = {behaviour: [] for behaviour in behaviours}
     with tempfile.TemporaryDirectory() as folder:
         program = build(Path(folder), options.sanitize)
-        wads = [packer.load(search.choose(search.search(name))) for name in options.wads.split(",")]
+        wads = [packed.load(search.choose(search.search(name))) for name in options.wads.split(",")]
         for behaviour in behaviours:
             for wad in wads:
                 blob = Path(folder) / wad.sha256

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from ofa_tui.data.prepare import corpus_spec, model_for, prepare
 from ofa_tui.data.tokenizers import ByteTokenizer
-from ofa_tui.doom import packer, search
+from ofa_tui.doom import packed, search
 from ofa_tui.engine import cuda_compiler
 from ofa_tui.engine.config import DoomConfig, RunConfig
 from ofa_tui.engine.cuda import CudaEngine, open_engine
@@ -64,8 +64,8 @@ def tiny(steps: int, sms: tuple[int, int, int], **changes: Any) -> RunConfig:
 def doom_config() -> DoomConfig | None:
     """The first WAD that is found."""
     for path in search.by_sha256().values():
-        wad = packer.load(path)
-        palettes = np.stack([wad.palette(index) for index in range(packer.PALETTES)])
+        wad = packed.load(path)
+        palettes = np.stack([wad.palette(index) for index in range(packed.PALETTES)])
         episode, number = wad.episode_and_map(wad.maps[0])
         return DoomConfig(wad.blob.tobytes(), palettes, path.name, episode=episode, map=number)
     return None

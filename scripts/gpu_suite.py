@@ -46,7 +46,7 @@ from ofa_tui import abi
 from ofa_tui.checkpoint.checkpoint import Described, Identity, file_name, find_checkpoint, going_on
 from ofa_tui.checkpoint.saver import Saver
 from ofa_tui.checkpoint.tensors import scratch_name
-from ofa_tui.doom import gpu_demos, packer, search, trace
+from ofa_tui.doom import gpu_demos, packed, search, trace
 from ofa_tui.doom.lmp import read_demo
 from ofa_tui.engine import cuda as cuda_engine
 from ofa_tui.engine import cuda_doctor
@@ -444,7 +444,7 @@ def part_demos(options: Options) -> Result:
     wads = search.by_sha256()
     expected = {name: trace.load_trace(options.golden / f"{name}.npz") for name in names}
     hashes = {name: str(expected[name]["wad_sha256"]) for name in names}
-    blobs = {sha: packer.load(path).blob for sha, path in wads.items() if sha in hashes.values()}
+    blobs = {sha: packed.load(path).blob for sha, path in wads.items() if sha in hashes.values()}
     names = [name for name in names if hashes[name] in blobs]
     demos = [(read_demo(options.golden / f"{name}.lmp"), blobs[hashes[name]]) for name in names]
     gpu = open_gpu()

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import pytest
 
-from ofa_tui.doom import packer, search
+from ofa_tui.doom import packed, search
 
 REQUIRED = "OFA_TUI_REQUIRE_WADS"
 """Environment variable: where it is set, as .ci/run does, nothing that can be had may be missing."""
@@ -35,17 +35,17 @@ def here() -> dict[str, Path]:
 
 
 @functools.cache
-def find(sha256: str) -> packer.PackedWad | None:
+def find(sha256: str) -> packed.PackedWad | None:
     """The WAD with that hash, packed; None where it is not here."""
     path = here().get(sha256)
-    return None if path is None else packer.load(path)
+    return None if path is None else packed.load(path)
 
 
-def with_sha256(sha256: str) -> packer.PackedWad:
+def with_sha256(sha256: str) -> packed.PackedWad:
     """As `find`, for tests that need it."""
     return find(sha256) or missing(f"the WAD with SHA-256 {sha256[:12]}... is not here; scripts/fetch_wads.py gets it")
 
 
-def freedoom(name: str) -> packer.PackedWad:
+def freedoom(name: str) -> packed.PackedWad:
     """Freedoom 0.13.0, packed: `freedoom1` or `freedoom2`."""
     return with_sha256(FREEDOOM[name])

@@ -18,7 +18,7 @@ from ofa_tui.engine.host import HostEngine
 from ofa_tui.engine.library import KernelLibrary
 from ofa_tui.errors import AbortedError, OfaError
 from ofa_tui.program.lowering import compile_programs
-from ofa_tui.program.validate import validate
+from ofa_tui.program.proved import proof_of
 
 POLL_S = 0.02
 MOST_EXPONENT = 700.0
@@ -81,7 +81,7 @@ def evaluate(checkpoint: Checkpoint, tokens: np.ndarray, library: KernelLibrary,
     )
     config.check()
     programs = compile_programs(config.model, config.train, games=0)
-    validate(programs)
+    proof_of(programs)
     engine = HostEngine(programs, config, library=library)
     schedule = engine.memory.schedule
     try:

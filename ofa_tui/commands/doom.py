@@ -12,8 +12,8 @@ from pathlib import Path
 from ofa_tui.doom import library, search
 from ofa_tui.doom.levels import map_name
 from ofa_tui.doom.lmp import VERSIONS, Demo, DemoError, parse_demo, read_demo
-from ofa_tui.doom.packer import PackedWad
-from ofa_tui.doom.packer import load as load_wad
+from ofa_tui.doom.packed import PackedWad
+from ofa_tui.doom.packed import load as load_wad
 from ofa_tui.doom.trace import Played, encode_trace, play_demo, trace_of
 from ofa_tui.doom.wad import read_wad
 from ofa_tui.errors import OfaError

@@ -6,6 +6,7 @@ tiles that leave their operand.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,6 +82,11 @@ def task_label(program: TaskProgram, task: int) -> str:
         return program.labels[task]
     opcode = int(program.tasks["opcode"][task])
     return f"task {task} ({OPS[opcode].name if opcode < len(OPS) else f'opcode {opcode}'})"
+
+
+def family_of(label: str) -> str:
+    """The operation in a task's label, without its layer and its place."""
+    return re.sub(r"^layers\.\d+\.", "", re.split(r" (?:rows|head|columns) \d", label)[0])
 
 
 def list_accesses(programs: ProgramSet, program: TaskProgram) -> Accesses:

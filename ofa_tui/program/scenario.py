@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from ofa_tui import abi
 from ofa_tui.errors import OfaError
-from ofa_tui.program.accesses import task_label
+from ofa_tui.program.accesses import family_of, task_label
 from ofa_tui.program.costs import Costs, Durations, moved_bytes, task_durations
 from ofa_tui.program.joins import Joins, program_joins, without
 from ofa_tui.program.ops import OPS
@@ -61,8 +60,3 @@ def make_scenario(programs: ProgramSet, name: str, costs: Costs, ghz: float, mac
     return Scenario(machine, joins, durations, lanes, labels, list(map(family_of, labels)), works,
                     [moved_bytes(costs, op, work) for op, work in zip(ops, works, strict=True)],
                     [costs.of(op).basis for op in ops])
-
-
-def family_of(label: str) -> str:
-    """The operation in a task's label, without its layer and its place."""
-    return re.sub(r"^layers\.\d+\.", "", re.split(r" (?:rows|head|columns) \d", label)[0])

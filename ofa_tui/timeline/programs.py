@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ofa_tui import abi
-from ofa_tui.program.accesses import task_label
+from ofa_tui.program.accesses import family_of, task_label
 from ofa_tui.program.ops import OPS, Op
-from ofa_tui.program.scenario import family_of
 from ofa_tui.program.types import ProgramSet, TaskProgram
 from ofa_tui.program.work import Work, program_work
 

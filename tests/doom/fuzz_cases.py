@@ -13,7 +13,7 @@ from ofa_tui.commands.doom import fit_to_wad
 from ofa_tui.doom import layout, library, packer
 from ofa_tui.doom.levels import is_doom2, map_names
 from ofa_tui.doom.lmp import parse_demo
-from ofa_tui.doom.packer import PackedWad
+from ofa_tui.doom.packed import PackedWad
 from ofa_tui.doom.players import BEHAVIOURS
 from ofa_tui.doom.trace import play_demo
 from ofa_tui.doom.wad import parse_wad

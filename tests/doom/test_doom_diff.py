@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ofa_tui.doom import packer, trace
+from ofa_tui.doom import packed, trace
 from ofa_tui.doom.library import COMMAND, MOBJ_FIELDS, MOBJ_FIELDS_1, TracedGame
 from ofa_tui.doom.lmp import Demo
 from ofa_tui.doom.unhash import Guess, explain, hash_rows
@@ -47,7 +47,7 @@ def test_pairs_and_rows_too_many_are_found_and_more_is_not() -> None:
 
 
 def test_the_script_names_what_differs(tmp_path: Path) -> None:
-    wad = packer.load(_tiny_wad(tmp_path))
+    wad = packed.load(_tiny_wad(tmp_path))
     commands = np.zeros((60, 4), COMMAND)
     commands["forward"][:, 0] = 25
     demo = Demo(commands)

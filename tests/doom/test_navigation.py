@@ -9,7 +9,7 @@ import pytest
 
 from ofa_tui.doom import layout
 from ofa_tui.doom.layout import header, view
-from ofa_tui.doom.packer import PackedWad
+from ofa_tui.doom.packed import PackedWad
 from tests.doom.golden_demos import REFERENCE, REFERENCE_NAMES, golden_trace
 from tests.wads import FREEDOOM, freedoom
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ofa_tui.doom import layout, packer
+from ofa_tui.doom import layout, packed, packer
 from ofa_tui.doom.layout import header, view
 from ofa_tui.doom.navigation import DOOR, MOVES
 from ofa_tui.doom.wad import WadError, parse_wad
@@ -174,14 +174,14 @@ def test_packed_wad_comes_from_the_cache_and_a_bad_cache_is_made_anew(tmp_path: 
     monkeypatch.setenv("OFA_TUI_CACHE", str(tmp_path / "cache"))
     file = tmp_path / "tiny.wad"
     file.write_bytes(TINY)
-    packed = packer.load(file)
+    wad = packed.load(file)
     (cached,) = (tmp_path / "cache" / "wads").iterdir()
     monkeypatch.setattr(packer, "pack", lambda wad: pytest.fail("packed again"))
-    assert np.array_equal(packer.load(file).blob, packed.blob)
+    assert np.array_equal(packed.load(file).blob, wad.blob)
     monkeypatch.undo()
     monkeypatch.setenv("OFA_TUI_CACHE", str(tmp_path / "cache"))
     cached.write_bytes(cached.read_bytes()[:5000])
-    assert np.array_equal(packer.load(file).blob, packed.blob)
-    assert packed.episode_and_map("e1m1") == (1, 1)
+    assert np.array_equal(packed.load(file).blob, wad.blob)
+    assert wad.episode_and_map("e1m1") == (1, 1)
     with pytest.raises(WadError, match=r"has no map E1M2; it has E1M1"):
-        packed.episode_and_map("E1M2")
+        wad.episode_and_map("E1M2")

@@ -11,7 +11,7 @@ import numpy as np
 
 from ofa_tui import abi
 from ofa_tui.data.tokenizers import ByteTokenizer
-from ofa_tui.doom import packer
+from ofa_tui.doom import packed
 from ofa_tui.engine.config import DoomConfig, RunConfig, TrainState
 from ofa_tui.engine.host import HostEngine
 from ofa_tui.engine.library import KernelLibrary
@@ -45,7 +45,7 @@ def config(**changes) -> RunConfig:
 def a_game(games: int) -> DoomConfig:
     """The first map of Freedoom 1."""
     wad = freedoom("freedoom1")
-    palettes = np.stack([wad.palette(index) for index in range(packer.PALETTES)])
+    palettes = np.stack([wad.palette(index) for index in range(packed.PALETTES)])
     return DoomConfig(wad.blob.tobytes(), palettes, Path(wad.path).name, games=games)
 
 

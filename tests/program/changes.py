@@ -11,6 +11,7 @@ import pytest
 
 from ofa_tui.presets import ModelConfig, TrainConfig
 from ofa_tui.program.lowering import compile_programs
+from ofa_tui.program.proved import fingerprint
 from ofa_tui.program.types import ProgramSet, TaskProgram, View
 from ofa_tui.program.validate import ProgramError, validate
 from tests.program.shapes import small_programs
@@ -29,6 +30,7 @@ def check_mutant(programs: ProgramSet, name: str, change: Change, check: str, wo
     """A copy of `programs` with `change` made in its program `name` is refused."""
     changed = copy.deepcopy(programs)
     change(changed, changed.programs[name])
+    assert fingerprint(changed) != fingerprint(programs)
     check_refused(changed, check, words)
 
 

@@ -33,10 +33,10 @@ import sys
 from ofa_tui.commands import watch
 from ofa_tui.presets import PRESETS
 from ofa_tui.program.lowering import compile_programs
-from ofa_tui.program.validate import validate
+from ofa_tui.program.proved import proof_of
 from ofa_tui.tui import session
 preset = PRESETS["tiny"]
-validate(compile_programs(preset.model, preset.train, games=1))
+proof_of(compile_programs(preset.model, preset.train, games=1))
 print([name for name in ("PIL", "numpy.ma") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=PACKAGE.parent, check=True)
