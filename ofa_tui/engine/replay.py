@@ -13,7 +13,7 @@ import numpy as np
 from ofa_tui.engine.protocol import Event, Snapshot
 from ofa_tui.errors import OfaError
 from ofa_tui.record.reader import RecordedRun
-from ofa_tui.record.timeline import Position, Timeline
+from ofa_tui.record.playback import Playback, Position
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """What `faster` and `slower` go through."""
@@ -42,7 +42,7 @@ class ReplayEngine:
             raise OfaError(f"--speed {speed:g} cannot be; choose a number above 0, at most 1000")
         self._run = run = RecordedRun(folder)
         self.follow = follow
-        self.timeline = Timeline(run)
+        self.playback = Playback(run)
         note = f"following {folder}" if follow else f"replay of {folder}"
         self._damage = ""
         damage = self.new_damage() if not follow or run.ended else ""
@@ -63,12 +63,12 @@ class ReplayEngine:
 
     @property
     def begin(self) -> float:
-        return self.timeline.begin
+        return self.playback.begin
 
     @property
     def end(self) -> float:
         """Seconds of the run's clock; that of a run that is followed grows."""
-        return self.timeline.settled if self.growing else self.timeline.end
+        return self.playback.settled if self.growing else self.playback.end
 
     @property
     def seconds(self) -> float:
@@ -128,14 +128,14 @@ class ReplayEngine:
 
     def seek_step(self, step: int) -> None:
         """Goes to where `step` steps were done. Raises OfaError for a step that the record has not."""
-        self.seek(self.timeline.seconds_of_step(step))
+        self.seek(self.playback.seconds_of_step(step))
 
     def _advance(self) -> None:
         clock = self._clock()
         if self.growing and clock - self._looked_at >= REFRESH_S:
             self._looked_at = clock
             before = self.end
-            self.timeline.refresh()
+            self.playback.refresh()
             if self.end > before or not self.growing:
                 self._grown_at = clock
         if self._read_at is not None:
@@ -169,9 +169,9 @@ class ReplayEngine:
 
     def _show(self, seconds: float, *, all_frames: bool = True, picture: bool = True) -> Snapshot:
         over = not self.growing and seconds >= self.end
-        now = self.timeline.position(seconds, everything=over)
+        now = self.playback.position(seconds, everything=over)
         before, self._shown = self._shown, now
-        return self.timeline.snapshot(
+        return self.playback.snapshot(
             before, now, self._state(over), over=over, all_frames=all_frames, picture=picture,
             message=self._message() if over else "",
         )
@@ -196,7 +196,7 @@ class ReplayEngine:
     def step_tics(self, count: int) -> None:
         """While paused, goes to the `count`-th frame from here."""
         if self._read_at is None:
-            self._at = self.timeline.seconds_of_frame(self._at, count)
+            self._at = self.playback.seconds_of_frame(self._at, count)
 
     def stop(self, timeout_s: float = 10.0) -> None:
         self._advance()

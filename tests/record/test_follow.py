@@ -204,7 +204,7 @@ def test_what_is_damaged_is_said_in_one_sentence_and_the_rest_is_shown(whole, tm
     harm(folder)
     replay = ReplayEngine(folder, clock=FrozenClock())
     sentences = [*replay.info.notes]
-    shown_frames = list(replay.timeline.run.frames())
+    shown_frames = list(replay.playback.run.frames())
     sentences.append(replay.new_damage())
     assert any("damaged and left out" in sentence and said in sentence for sentence in sentences)
     assert not any("\n" in sentence for sentence in sentences) and not replay.new_damage()

@@ -49,7 +49,7 @@ async def test_keys_move_by_seconds(long_folder: Path, keys: str, moved: float) 
         await screen.press(*keys)
         assert screen.engine.seconds == pytest.approx(at + moved)
         assert screen.app.model.losses.count == sum(
-            entry.seconds <= at + moved for entry in screen.engine.timeline.run.losses
+            entry.seconds <= at + moved for entry in screen.engine.playback.run.losses
         )
 
 

@@ -52,7 +52,7 @@ class _Times:
         return bisect_right(self.times, seconds)
 
 
-class Timeline:
+class Playback:
     """A RecordedRun by time. `refresh` takes in what was written since."""
 
     def __init__(self, run: RecordedRun) -> None:
