@@ -32,7 +32,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "runs": ("ofa_tui.commands.runs", "list recorded runs with their figures"),
     "report": ("ofa_tui.commands.report", "make a web page of a recorded run, with its plots, texts and frames"),
     "screenshot": ("ofa_tui.commands.screenshot", "picture the terminal UI, of a recorded run or a new one"),
-    "export": ("ofa_tui.commands.export", "make a film of a recorded run's Doom, or a cast of its UI"),
+    "export": ("ofa_tui.commands.export", "make a film of a recorded run's Doom, a cast of its UI, a smaller record"),
     "doom": ("ofa_tui.commands.doom", "play a Doom demo, with its trace or frames"),
     "eval": ("ofa_tui.commands.evaluate", "measure a checkpoint on held-out text"),
     "prepare": ("ofa_tui.data.prepare", "tokenise a corpus ahead of time"),

@@ -24,6 +24,11 @@ def assets() -> Path:
     return _shipped("assets")
 
 
+def recording() -> Path:
+    """A recorded run of an H200, for who has none of their own."""
+    return assets() / "recording"
+
+
 def themes() -> Path:
     return _shipped("themes")
 

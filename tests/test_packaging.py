@@ -52,6 +52,14 @@ def check_record(folder: Path) -> None:
     assert summary["last_loss"] < summary["first_loss"]
 
 
+def check_shipped_recording(program: str, folder: Path) -> None:
+    run([program, "screenshot", "--at", "2000", "--size", "120x40", "-o", "shipped.txt"], folder)
+    screen = (folder / "shipped.txt").read_text()
+    assert "step 2,000/4,000" in screen and "recording: H200, 2026-11-30, every 9th frame" in screen
+    listed = json.loads(run([program, "runs", "--shipped", "--json"], folder))
+    assert listed["steps"] == 4000 and Path(listed["folder"]).is_relative_to(folder / "venv")
+
+
 def pinned(package: str) -> str:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     return next(pin for pin in project["tool"]["uv"]["constraint-dependencies"] if pin.split("==")[0] == package)
@@ -64,6 +72,7 @@ def test_the_wheel_in_an_empty_environment_records(uv: str, wad: Path, tmp_path:
     python = tmp_path / "venv" / "bin" / "python"
     run([uv, "pip", "install", "--quiet", "--python", str(python), str(wheel)], tmp_path)
     program = str(tmp_path / "venv" / "bin" / "ofa-tui")
+    check_shipped_recording(program, tmp_path)
     run([program, *RECORD, "--wad", str(wad)], tmp_path, OFA_TUI_CACHE=str(tmp_path / "cache"))
     check_record(tmp_path)
 

@@ -1,4 +1,6 @@
-"""`ofa-tui export DIR -o doom.gif`: the Doom of a recorded run as a film; `--cast 120x40`: its UI as an asciicast."""
+"""`ofa-tui export [DIR] -o doom.gif`: the Doom of a recorded run as a film; `--cast 120x40`: its UI as an asciicast;
+`--thin 9 -o small`: a smaller record.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,8 @@ import numpy as np
 from PIL import Image
 
 from ofa_tui.commands.export_cast import export_cast
+from ofa_tui.commands.export_record import export_record
+from ofa_tui.commands.recorded import add_folder
 from ofa_tui.engine.protocol import Frame
 from ofa_tui.errors import OfaError
 from ofa_tui.progress import Progress
@@ -35,12 +39,14 @@ ADVICE = "make room, or choose another place with -o"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=named_path, metavar="DIR", help="a folder that --record wrote")
+    add_folder(parser)
     parser.add_argument("-o", "--output", type=named_path, metavar="FILE",
                         help="FILE.gif, or FILE.mp4 where ffmpeg is installed (default: doom.gif); "
-                        f"FILE.cast with --cast (default: {CAST})")
+                        f"FILE.cast with --cast (default: {CAST}); a new FOLDER with --thin")
     parser.add_argument("--cast", default="", metavar="COLUMNSxROWS",
                         help="of the UI at that size, as an asciicast, 10 frames a second at most")
+    parser.add_argument("--thin", type=int, metavar="N",
+                        help="a smaller record, to pass on: every Nth frame, all else but the timeline")
     parser.add_argument("--theme", default="", metavar="NAME", help="colours of a cast (default: dark)")
     parser.add_argument("--from", dest="start", type=float, default=0.0, metavar="S",
                         help="begin here, in seconds of the game, of a cast those of the run (default: 0)")
@@ -56,7 +62,8 @@ def run(args: argparse.Namespace) -> int:
         raise OfaError(f"--from {args.start:g} cannot be; choose 0 seconds or more")
     if args.end is not None and not args.end > args.start:
         raise OfaError(f"--to {args.end:g} is not after --from {args.start:g}; choose a later second")
-    print(export_cast(args) if args.cast else _export_film(args))
+    export = export_record if args.thin is not None else export_cast if args.cast else _export_film
+    print(export(args))
     return 0
 
 

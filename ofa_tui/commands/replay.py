@@ -1,4 +1,4 @@
-"""`ofa-tui replay DIR`: a recorded run, or one that is being recorded, in the terminal UI."""
+"""`ofa-tui replay [DIR]`: a recorded run, or one that is being recorded, in the terminal UI."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from ofa_tui import locations
+from ofa_tui.commands.recorded import add_folder
 from ofa_tui.console import say
 from ofa_tui.engine.replay import ReplayEngine
-from ofa_tui.settings import named_path
+from ofa_tui.errors import OfaError
 from ofa_tui.tui import run_ui
 from ofa_tui.tui.terminal import check_terminal
 
@@ -17,12 +19,14 @@ LOOK_EVERY_S = 0.2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=named_path, metavar="DIR", help="a folder that --record wrote")
+    add_folder(parser)
     parser.add_argument("--speed", type=float, default=1.0, metavar="X", help="1 = as it was (default)")
     parser.add_argument("--follow", action="store_true", help="watch a run that is being recorded, to its end")
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.follow and args.folder == locations.recording():
+        raise OfaError("--follow is for a run that is being recorded; give its folder, too")
     if args.follow and (args.folder / "frames").is_dir():
         check_terminal()
         wait_for_begin(args.folder)

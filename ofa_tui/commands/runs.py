@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ofa_tui import locations
+from ofa_tui.commands.recorded import SHIPPED
 from ofa_tui.errors import OfaError
 from ofa_tui.record.listing import figures_of, find_runs, thumbnail_of
 from ofa_tui.record.reader import RecordedRun
@@ -51,17 +53,20 @@ LEFT_COLUMNS = ("folder", "started", "preset", "ended")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=named_path, nargs="?", default=Path(), metavar="FOLDER",
-                        help="where to look, three levels deep (default: here)")
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("folder", type=named_path, nargs="?", default=Path(), metavar="FOLDER",
+                       help="where to look, three levels deep (default: here)")
+    place.add_argument("--shipped", action="store_true", help=f"show {SHIPPED}, with its folder")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print all figures, one JSON object a line")
     form.add_argument("--table", action="store_true", help="one line a run, also where pictures could be shown")
 
 
 def run(args: argparse.Namespace) -> int:
-    runs = find_runs(args.folder)
+    runs = find_runs(locations.recording() if args.shipped else args.folder)
     if not runs:
-        raise OfaError(f"there is no recorded run in {args.folder.resolve()}; make one with --record DIR")
+        raise OfaError(f"there is no recorded run in {args.folder.resolve()}; make one with --record DIR, or "
+                       "see the one that ships with --shipped")
     depth = detect_depth()
     lines: Iterable[str]
     if args.json:

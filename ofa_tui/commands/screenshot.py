@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from ofa_tui import settings
+from ofa_tui import locations, settings
+from ofa_tui.commands.recorded import add_folder
 from ofa_tui.commands.screen_size import parse_size
 from ofa_tui.engine.protocol import Engine, Snapshot
 from ofa_tui.engine.replay import ReplayEngine
@@ -26,7 +27,7 @@ LIVE_POLL_S = 1 / 35
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=named_path, nargs="?", metavar="DIR", help="a folder that --record wrote")
+    add_folder(parser)
     parser.add_argument("--live", action="store_true", help="make a run for it, with the options of a run")
     parser.add_argument("--at", type=int, metavar="STEP",
                         help=f"when, in steps done (default: the last one; with --live {LIVE_STEP}, or a little later)")
@@ -44,8 +45,8 @@ def run(args: argparse.Namespace) -> int:
         raise OfaError(f"-o {args.output} has none of the endings {', '.join(FORMATS)}; give it the one you want")
     check_place(args.output, "the picture")
     check_theme(args.theme)
-    if args.live == (args.folder is not None):
-        raise OfaError("a screenshot is of a recorded run or of a new one; name the folder of a record, or give --live")
+    if args.live and args.folder != locations.recording():
+        raise OfaError("a screenshot is of a recorded run or of a new one; leave out the folder, or --live")
     grid = _live_screen(args, size) if args.live else _recorded_screen(args, size)
     write_whole(args.output, _encode(grid, args.output.suffix), "make room, or choose another place with -o")
     print(args.output)
@@ -88,7 +89,7 @@ def _check_no_run_options(args: argparse.Namespace) -> None:
     given = [name for name, value in vars(unset.parse_args([])).items() if getattr(args, name) != value]
     if given:
         raise OfaError(f"--{given[0].replace('_', '-')} is for a new run, and {args.folder} is a recorded one; "
-                       "leave it out, or give --live in place of the folder")
+                       "leave it out, or give --live in place of a folder")
 
 
 # --- of a new run ---------------------------------------------------------------------------------------------------

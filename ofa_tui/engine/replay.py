@@ -10,10 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
+from ofa_tui import locations
 from ofa_tui.engine.protocol import Event, Snapshot
 from ofa_tui.errors import OfaError
 from ofa_tui.record.playback import Playback, Position
 from ofa_tui.record.reader import RecordedRun
+from ofa_tui.record.thin import ordinal
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """What `faster` and `slower` go through."""
@@ -43,11 +45,16 @@ class ReplayEngine:
         self._run = run = RecordedRun(folder)
         self.follow = follow
         self.playback = Playback(run)
-        note = f"following {folder}" if follow else f"replay of {folder}"
+        name = "the recording that ships with ofa-tui" if folder == locations.recording() else folder
+        note = f"following {name}" if follow else f"replay of {name}"
         self._damage = ""
         damage = self.new_damage() if not follow or run.ended else ""
         notes = (f"{note}; {damage}" if damage else note,)
         self.info = dataclasses.replace(run.info, backend="replay", notes=notes)
+        date = str(run.run.get("started", ""))[:10]
+        every = f"every {ordinal(run.frames_every)} frame" if run.frames_every > 1 else ""
+        self.origin = tuple(part for part in (date, every) if part)
+        """What a screen says of the record: the day it was made, and which frames it has where it has not all."""
         self.speed = speed
         self.paused = False
         self._clock = clock

@@ -6,6 +6,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, islice
 from typing import Any
 
 import numpy as np
@@ -44,9 +45,8 @@ class _Times:
 
     def refresh(self) -> None:
         newest = self.times[-1] if self.times else -math.inf
-        for entry in self.entries[len(self.times) :]:
-            newest = max(newest, entry.seconds)
-            self.times.append(newest)
+        times = (entry.seconds for entry in self.entries[len(self.times) :])
+        self.times += islice(accumulate(times, max, initial=newest), 1, None)
 
     def count(self, seconds: float) -> int:
         return bisect_right(self.times, seconds)
@@ -72,11 +72,11 @@ class Playback:
     def _take_in(self) -> None:
         self._losses.refresh()
         self._served.refresh()
-        for index in range(self._read_tokens, len(self.run.served)):
-            token = self.run.served[index]
+        served = self.run.served
+        for index, token in enumerate(islice(served, self._read_tokens, None), self._read_tokens):
             if token.first:
                 self._story_starts[token.stream].append(index)
-        self._read_tokens = len(self.run.served)
+        self._read_tokens = len(served)
         self._sample_times = [sample["seconds"] for sample in self.run.samples]
         changes = self.run.role_changes
         self._role_times, self._role_rows = [seconds for seconds, _ in changes], [row for _, row in changes]

@@ -16,6 +16,7 @@ from ofa_tui import abi
 from ofa_tui.engine.protocol import AppliedEvent, RunInfo, ServedToken, StepLoss, SweepLoss
 from ofa_tui.errors import OfaError
 from ofa_tui.program.ops import OPCODES
+from ofa_tui.record import served_pack
 from ofa_tui.record.events import from_line
 from ofa_tui.record.frame_log import FrameFile, TimedFrame
 from ofa_tui.record.kernel_log import parse_change
@@ -42,6 +43,7 @@ class RecordedRun:
         self._losses = GrowingLines(folder / "loss.csv", _loss, heading=True)
         self._sweeps = GrowingLines(folder / "sweeps.jsonl", _sweep)
         self._served = GrowingLines(folder / "served.jsonl", _served)
+        self._damaged_pack = self._read_pack()
         self._events = GrowingLines(folder / "events.jsonl", _applied)
         self._samples = GrowingLines(folder / "progress.jsonl", _sample)
         self._log = GrowingLines(folder / "kernel.log", parse_change)
@@ -50,6 +52,18 @@ class RecordedRun:
         self.killed = False
         """Whether its writer is known to have ended without a summary."""
         self.refresh()
+
+    def _read_pack(self) -> str:
+        """Takes in the served text of a thinned record; the name of its file where it is damaged, else empty."""
+        try:
+            data = (self.folder / served_pack.NAME).read_bytes()
+        except OSError:
+            return ""
+        try:
+            self._served.entries += served_pack.unpack_served(data)
+        except ValueError:
+            return served_pack.NAME
+        return ""
 
     def refresh(self) -> None:
         """Reads what was written since."""
@@ -72,6 +86,13 @@ class RecordedRun:
         """The run's RunInfo, with empty values where run.json is damaged."""
         known = self.run.get("run")
         return _run_info(known if isinstance(known, dict) else {})
+
+    @property
+    def frames_every(self) -> int:
+        """1 where all frames are kept; else how many tics at least lie between two of them (thin.py)."""
+        told = self.run.get("thinned")
+        every = told.get("frames_every") if isinstance(told, dict) else 1
+        return every if isinstance(every, int) and every > 0 else 1
 
     @property
     def losses(self) -> list[StepLoss]:
@@ -124,6 +145,7 @@ class RecordedRun:
         lines = (self._samples, self._losses, self._sweeps, self._served, self._events)
         parts = [] if self.run else ["run.json"]
         parts += [f"{part.damaged} lines of {part.path.name}" for part in lines if part.damaged > 1]
+        parts += [self._damaged_pack] if self._damaged_pack else []
         parts += [f"a line of {part.path.name}" for part in lines if part.damaged == 1]
         parts += [f"the last line of {part.path.name}" for part in lines if part.torn]
         parts += [self.frame_file.damage] if self.frame_file.damage else []
@@ -227,8 +249,10 @@ def _served(line: str) -> ServedToken:
     _finite(token.seconds)
     if not 0 <= token.stream < abi.MAX_STREAMS:
         raise ValueError("no stream")
-    return replace(token, text=str(token.text), index=int(token.index), version=int(token.version),
-                   story=int(token.story), position=int(token.position), stream=int(token.stream))
+    return replace(token, text=str(token.text), index=int(token.index), token=int(token.token),
+                   version=int(token.version), story=int(token.story), position=int(token.position),
+                   from_prompt=bool(token.from_prompt), first=bool(token.first), seconds=float(token.seconds),
+                   stream=int(token.stream))
 
 
 def _applied(line: str) -> AppliedEvent:

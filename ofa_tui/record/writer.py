@@ -8,6 +8,7 @@
     checkpoints.jsonl  what was written, and what could not be           ui.cast         the UI (--cast)
     ptxas.txt       the assembler's report on a GPU's kernel
     timeline.bin    what each SM ran and when, with --timeline (timeline_log.py)
+    served.json.zst in place of served.jsonl in a record that was thinned (served_pack.py, thin.py)
 
 Everything but the two JSON objects and the pictures is appended line by line, so a kill leaves what there was.
 """
@@ -26,6 +27,7 @@ import numpy as np
 from ofa_tui import __version__, abi
 from ofa_tui.engine.protocol import Frame, RunInfo, ServedToken, Snapshot, StepLoss, TimelinePart
 from ofa_tui.errors import OfaError
+from ofa_tui.record import served_pack
 from ofa_tui.record.busy import busy_shares, op_seconds
 from ofa_tui.record.demo_log import DemoRecorder
 from ofa_tui.record.events import to_line
@@ -44,7 +46,7 @@ LOSS_HEADER = "step,loss,lr,seconds"
 CAST = "ui.cast"
 FILES = (
     "run.json", "loss.csv", "progress.jsonl", "sweeps.jsonl", "served.jsonl", "events.jsonl", "frames.zst",
-    "checkpoints.jsonl", "kernel.log", CAST, "summary.json", "timeline.bin",
+    "checkpoints.jsonl", "kernel.log", CAST, "summary.json", "timeline.bin", served_pack.NAME,
 )  # fmt: skip
 
 

@@ -473,7 +473,8 @@ class OfaApp(App[int], inherit_bindings=False):
             self.link_counts_from = now + RATE_WINDOW_S
         elif now >= self.link_counts_from:
             self.link_fps = self.flow.rate(now)
-        state = status.HeaderState(self.link_fps, self.flow.open_loop, self.recorder is not None, self.playing)
+        origin = self.replay.origin if self.replay is not None else None
+        state = status.HeaderState(self.link_fps, self.flow.open_loop, self.recorder is not None, self.playing, origin)
         status.paint_header(grid, self.model, self.colours, self.kind, state)
 
     def _footer_message(self) -> list[tuple[str, int]]:

@@ -41,6 +41,8 @@ class HeaderState:
     open_loop: bool
     recording: bool
     playing: bool
+    origin: tuple[str, ...] | None = None
+    """Of a replay: what is said of its record after the device, most important first."""
 
 
 def paint_header(grid: Grid, model: RunModel, theme: Theme, kind: SizeClass, state: HeaderState) -> None:
@@ -64,33 +66,44 @@ def paint_header(grid: Grid, model: RunModel, theme: Theme, kind: SizeClass, sta
         start = grid.width
     x = grid.text(x + 1, 0, f" {model.info.preset}", theme.bright, bold=True, limit=max(0, start - x - 1))
     between, dot = "", "  ·  " if kind in (SizeClass.WIDE, SizeClass.MEDIUM) else " · "
-    for text, colour in _header_parts(model, theme, kind):
-        if x + len(between) + len(text) + 2 > start:
+    for forms, colour in _header_parts(model, theme, kind, state.origin):
+        fitting = [form for form in forms if x + len(between) + len(form) + 2 <= start]
+        if not fitting:
             break
         x = grid.text(x, 0, between, theme.muted)
-        x = grid.text(x, 0, text, colour)
+        x = grid.text(x, 0, fitting[0], colour)
         between = dot
 
 
-def _header_parts(model: RunModel, theme: Theme, kind: SizeClass) -> list[tuple[str, int]]:
+def _header_parts(
+    model: RunModel, theme: Theme, kind: SizeClass, origin: tuple[str, ...] | None
+) -> list[tuple[list[str], int]]:
+    """What it says, each part in one form or several, the longest first."""
     info, snapshot = model.info, model.snapshot
     done = snapshot.steps_done if snapshot else 0
     share = f" {100 * done // info.steps}%" if info.steps else ""
     roomy = kind in (SizeClass.WIDE, SizeClass.MEDIUM)
     total = f"/{info.steps:,}" if roomy else ""
     elapsed = duration(snapshot.seconds if snapshot else 0)
-    parts = [(f"  step {done:,}{total}{share}", theme.muted), (elapsed, theme.muted)]
+    parts = [([f"  step {done:,}{total}{share}"], theme.muted)]
+    # A replay does not know whether its SMs were virtual.
+    sms = {"cuda": f" {info.n_sms} SM", "replay": f" · {info.n_sms} SMs"}.get(
+        info.backend, f" · {info.n_sms} virtual SMs"
+    )
+    device = short_device(info.device) + (sms if kind is SizeClass.WIDE else "")
+    if origin is not None:
+        facts = [device, *origin]
+        shorter = [f"recording: {', '.join(facts[:count])}" for count in range(len(facts), 0, -1)]
+        parts.append(([*shorter, "recording"], theme.text))
+    parts.append(([elapsed], theme.muted))
     if model.state != "running":
-        parts.append((model.state, theme.error if model.state == "aborted" else theme.warning))
+        parts.append(([model.state], theme.error if model.state == "aborted" else theme.warning))
     elif model.games_held:
-        parts.append(("games held", theme.warning))
+        parts.append((["games held"], theme.warning))
     if roomy:
-        parts.append(("1 launch, resident" if kind is SizeClass.WIDE else "1 launch", theme.muted))
-        # A replay does not know whether its SMs were virtual.
-        sms = {"cuda": f" {info.n_sms} SM", "replay": f" · {info.n_sms} SMs"}.get(
-            info.backend, f" · {info.n_sms} virtual SMs"
-        )
-        parts.append((short_device(info.device) + (sms if kind is SizeClass.WIDE else ""), theme.muted))
+        parts.append((["1 launch, resident" if kind is SizeClass.WIDE else "1 launch"], theme.muted))
+        if origin is None:
+            parts.append(([device], theme.muted))
     return parts
 
 
