@@ -147,7 +147,7 @@ def draw_curve(grid: Grid, box: Box, curve: Curve, view: PlotView, theme: Theme)
     grid.fg[area][drawn] = np.where(line_bits > 0, theme.train, dim)[drawn]
     x = np.rint((curve.held_out_steps[marks] - start) / (end - start) * (width - 1)).astype(int)
     y = np.clip(np.rint((1 - axis.place(curve.held_out[marks])) * (height - 1)), 0, height - 1).astype(int)
-    for column, row in np.unique(np.stack((x, y), axis=1), axis=0).tolist():
+    for column, row in sorted(set(zip(x.tolist(), y.tolist(), strict=True))):
         grid.text(left + column, top + row, "◆", theme.held_out)
 
 
