@@ -54,8 +54,8 @@ STILL_S = 20.0
 """Without a word to the terminal for so long it hangs: it asks for a report with every frame."""
 FIRST_S, END_S = 3.0, 30.0
 """What it gets before the first key, and after the last."""
-WARM_UP_S = 120.0
-"""Caches fill meanwhile; memory counts from then on."""
+WARM_UP_S = 480.0
+"""Bounded caches of styles and regions fill meanwhile, 26 MB of them; memory counts from then on."""
 LEAST_JUDGED_S = 600.0
 FLAT_BYTES_PER_MIN = 100_000
 """A growth below this, 144 MB in a day, counts as none."""

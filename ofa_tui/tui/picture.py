@@ -63,7 +63,7 @@ def fit(columns: int, rows: int) -> tuple[int, int, int]:
     return width, height, source
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=4)
 def _samples(width: int, height: int, rows: int) -> list[np.ndarray]:
     """For each sample of a box filter, the flat source index of every output pixel: i4 [height * width]."""
     across, down = min(4, -(-WIDTH // width)), min(4, -(-rows // height))

@@ -16,6 +16,8 @@ _BITS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]], np.ui
 """Braille bit of the dot in row 0..3, column 0..1 (Unicode 15, section 21.1)."""
 MIN_SPAN = 8.0
 """Fewest steps the window can be zoomed to."""
+AT_ONCE = 1 << 16
+"""Steps that are looked at together: arrays as long as the run, made for every picture, would grow with it."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,25 @@ def curve_dots(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(envelope, line): bool [height, width] dots, row 0 at the top. `steps` ascends."""
     envelope, line = np.zeros((height, width), bool), np.zeros((height, width), bool)
-    shown = (steps >= start) & (steps <= end) & np.isfinite(values)
-    if not shown.any():
+    low, high = np.full(width, np.inf), np.full(width, -np.inf)
+    total, count = np.zeros(width), np.zeros(width, np.int64)
+    shown = inside(steps, start, end)
+    for first in range(shown.start, shown.stop, AT_ONCE):
+        part = slice(first, min(first + AT_ONCE, shown.stop))
+        finite = np.isfinite(values[part])
+        at = ((steps[part][finite] - start) / (end - start) * (width - 1) + 0.5).astype(np.int64)
+        if not len(at):
+            continue
+        of_part, least, most, mean = column_bounds(at, axis.place(values[part][finite]))
+        there = np.bincount(at, minlength=width)[of_part]
+        low[of_part] = np.minimum(low[of_part], least)
+        high[of_part] = np.maximum(high[of_part], most)
+        total[of_part] += mean * there
+        count[of_part] += there
+    columns = np.flatnonzero(count)
+    if not len(columns):
         return envelope, line
-    at = ((steps[shown] - start) / (end - start) * (width - 1) + 0.5).astype(np.int64)
-    places = axis.place(values[shown])
-    columns, low, high, mean = column_bounds(at, places)
+    low, high, mean = low[columns], high[columns], total[columns] / count[columns]
 
     def rows(share: np.ndarray) -> np.ndarray:
         return np.clip(np.rint((1 - share) * (height - 1)), 0, height - 1).astype(np.int64)
@@ -77,6 +92,11 @@ def curve_dots(
     bottom = np.where(path > before, path, np.maximum(path, before - 1))
     line[:, every] = (row >= top) & (row <= bottom)
     return envelope, line
+
+
+def inside(steps: np.ndarray, start: float, end: float) -> slice:
+    """Where the steps from `start` to `end`, both included, lie among ascending ones."""
+    return slice(int(np.searchsorted(steps, start)), int(np.searchsorted(steps, end, "right")))
 
 
 def braille(dots: np.ndarray) -> np.ndarray:
@@ -105,14 +125,16 @@ def draw_curve(grid: Grid, box: Box, curve: Curve, view: PlotView, theme: Theme)
         grid.text(box.x + 1, box.y + box.height // 2, message, theme.muted, limit=box.width - 1)
         return
     start, end = view.window(float(curve.steps[0]), float(curve.steps[-1]))
-    inside = curve.values[(curve.steps >= start) & (curve.steps <= end)]
-    inside = inside[np.isfinite(inside)]
     marks = (curve.held_out_steps >= start) & (curve.held_out_steps <= end) & np.isfinite(curve.held_out)
-    everything = np.r_[inside, curve.held_out[marks]]
-    if not len(everything):
+    low, high = np.inf, -np.inf
+    for values in (curve.values[inside(curve.steps, start, end)], curve.held_out[marks]):
+        finite = np.isfinite(values)
+        low = float(np.min(values, initial=low, where=finite))
+        high = float(np.max(values, initial=high, where=finite))
+    if low > high:
         grid.text(box.x + 1, box.y + box.height // 2, "no finite loss here", theme.error, limit=box.width - 1)
         return
-    axis = value_axis(float(everything.min()), float(everything.max()), view.log)
+    axis = value_axis(low, high, view.log)
     left, top = box.x + gutter + 1, box.y
     _draw_axes(grid, left, top, width, height, axis, start, end, theme)
     envelope, line = curve_dots(curve.steps, curve.values, start, end, axis, width * 2, height * 4)
@@ -123,10 +145,10 @@ def draw_curve(grid: Grid, box: Box, curve: Curve, view: PlotView, theme: Theme)
     grid.char[area][drawn] = 0x2800 + bits[drawn]
     dim = theme.faded(theme.train, 0.38) if theme.shaded else theme.border
     grid.fg[area][drawn] = np.where(line_bits > 0, theme.train, dim)[drawn]
-    for step, value in zip(curve.held_out_steps[marks], curve.held_out[marks], strict=True):
-        x = left + round((step - start) / (end - start) * (width - 1))
-        y = top + round(float(1 - axis.place(np.array(value))) * (height - 1))
-        grid.text(x, min(top + height - 1, max(top, y)), "◆", theme.held_out)
+    x = np.rint((curve.held_out_steps[marks] - start) / (end - start) * (width - 1)).astype(int)
+    y = np.clip(np.rint((1 - axis.place(curve.held_out[marks])) * (height - 1)), 0, height - 1).astype(int)
+    for column, row in sorted(set(zip(x.tolist(), y.tolist(), strict=True))):
+        grid.text(left + column, top + row, "◆", theme.held_out)
 
 
 def _draw_axes(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 
 import numpy as np
+import pytest
 
 from ofa_tui.axes import Axis, column_bounds, nice_step, smooth, step_label, ticks, value_axis
+from ofa_tui.tui import plot
 from ofa_tui.tui.grid import Grid
 from ofa_tui.tui.layout import Box
 from ofa_tui.tui.plot import Curve, PlotView, braille, curve_dots, draw_curve
@@ -41,6 +44,29 @@ def test_the_envelope_spans_least_and_greatest() -> None:
     steps, values = np.arange(1000.0), np.where(np.arange(1000) % 2, 1.0, 3.0)
     envelope, _ = curve_dots(steps, values, 0, 999, Axis(0, 4, False), 50, 41)
     assert envelope[10:31].all() and not envelope[:10].any() and not envelope[31:].any()
+
+
+def test_parts_of_a_curve_make_up_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    steps, values = np.cumsum(rng.integers(1, 4, 1000)).astype(float), np.exp(rng.normal(size=1000))
+    values[rng.integers(0, 1000, 60)] = np.nan
+    values[300:420] = np.inf
+    axis = value_axis(0.01, 40.0, True)
+    windows = [(steps[0], steps[-1]), (steps[7], steps[801]), (steps[320] + 0.5, steps[330]), (steps[9], steps[9] + 1)]
+    whole = [curve_dots(steps, values, *window, axis, 90, 40) for window in windows]
+    monkeypatch.setattr(plot, "AT_ONCE", 7)
+    for window, wanted in zip(windows, whole, strict=True):
+        assert np.array_equal(curve_dots(steps, values, *window, axis, 90, 40), wanted)
+
+
+def test_a_long_run_takes_no_more_memory_to_draw() -> None:
+    steps = np.arange(2_000_000.0)
+    curve, grid = Curve(steps, 3 + np.sin(steps), steps[:0], steps[:0]), Grid(200, 60, 0, 0)
+    tracemalloc.start()
+    draw_curve(grid, Box(0, 0, 200, 60), curve, PlotView(), next(iter(load_themes().values())))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < steps.nbytes / 2
 
 
 def test_column_bounds_and_smoothing() -> None:
