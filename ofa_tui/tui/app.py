@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -12,8 +12,10 @@ from typing import Any, cast
 from rich.console import RenderableType
 from textual import events
 from textual._context import active_message_pump
+from textual.actions import ActionParseResult
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingsMap
+from textual.dom import DOMNode
 from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import ModalScreen, Screen
 from textual.theme import Theme as TextualTheme
@@ -71,6 +73,10 @@ MODAL_POLLS = 9
 def gamma_for(depth: Depth) -> int:
     """The step of picture.GAMMAS to begin with. The 256-colour cube has no dark browns: brighter frames keep hues."""
     return 1 if depth is Depth.TRUECOLOR else 2
+
+
+def _in_dialog(node: object) -> bool:
+    return isinstance(node, Widget) and any(isinstance(above, ModalScreen) for above in node.ancestors_with_self)
 
 
 class OfaApp(App[int], inherit_bindings=False):
@@ -149,11 +155,27 @@ class OfaApp(App[int], inherit_bindings=False):
     def _handle_exception(self, error: Exception) -> None:
         """A dialog that fails, or what works for one in the background, is ended and the run goes on; what fails
         beneath ends the app."""
-        pump = active_message_pump.get(None)
-        in_dialog = isinstance(pump, Widget) and any(isinstance(node, ModalScreen) for node in pump.ancestors_with_self)
-        if not in_dialog and not isinstance(error, WorkerFailed):
+        if _in_dialog(active_message_pump.get(None)) or isinstance(error, WorkerFailed):
+            self._end_dialogs(error)
+        else:
             super()._handle_exception(error)
-            return
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """A dialog's keys are looked up by the app, which would end with what they do."""
+        try:
+            return await super().run_action(action, default_namespace, namespaces)
+        except Exception as error:
+            if not _in_dialog(default_namespace):
+                raise
+            self._end_dialogs(error)
+            return True
+
+    def _end_dialogs(self, error: Exception) -> None:
         log = write_crash_log(error)
         self.call_later(self._close_dialogs)
         self.say(f"a dialog failed ({type(error).__name__}: {error}) and was closed; please report it with {log}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 
 from rich.console import Group
@@ -48,6 +49,11 @@ class Palette(CommandPalette):
     def dismiss(self, result: None = None) -> AwaitComplete:
         """Once, as a Dialog."""
         return super().dismiss(result) if self.is_current else AwaitComplete.nothing()
+
+    def _action_command_list(self, action: str) -> None:
+        """Pages through the list, which in a terminal of a few cells has entries, but no lines yet to go to."""
+        with contextlib.suppress(KeyError):
+            super()._action_command_list(action)
 
     def on_unmount(self) -> None:
         forget_closed_widgets()

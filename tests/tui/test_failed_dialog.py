@@ -8,6 +8,8 @@ import pytest
 from app_session import session, steady  # noqa: F401
 from textual import events
 from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.command import CommandList
 from textual.widgets import Static
 
 from ofa_tui.tui.dialogs import Dialog, Palette
@@ -27,6 +29,8 @@ class FailingText(Static, can_focus=True):
 
 
 class FailingDialog(Dialog):
+    BINDINGS = [Binding("c", "fail")]  # noqa: RUF012
+
     def compose(self) -> ComposeResult:
         yield FailingText("text")
 
@@ -35,6 +39,9 @@ class FailingDialog(Dialog):
             raise KeyError("invented too")
         if event.key == "b":
             self.app.run_worker(self.work())
+
+    def action_fail(self) -> None:
+        raise ValueError("invented, too")
 
     async def work(self) -> None:
         raise LookupError("invented as well")
@@ -56,6 +63,20 @@ async def test_the_palette_closes_once() -> None:
         assert len(run.app.screen_stack) == 1 and "failed" not in run.text("footer")
 
 
+async def test_the_palette_pages_through_a_list_without_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Textual's is while it has not been laid out."""
+    async with session(100, 30) as run:
+        await run.press(":")
+        await run.pilot.pause()
+        entries = run.app.screen.query_one(CommandList)
+        assert entries.option_count
+        entries.highlighted = 0
+        monkeypatch.setattr(CommandList, "_index_to_line", {})
+        await run.press("pageup")
+        await run.press("pagedown")
+        assert isinstance(run.app.screen, Palette) and "failed" not in run.text("footer")
+
+
 async def test_a_key_pressed_twice_closes_once() -> None:
     answers: list[object] = []
     async with session(100, 30) as run:
@@ -69,7 +90,7 @@ async def test_a_key_pressed_twice_closes_once() -> None:
         assert "failed" not in run.text("footer")
 
 
-@pytest.mark.parametrize("key", ["w", "a", "b"])
+@pytest.mark.parametrize("key", ["w", "a", "b", "c"])
 async def test_it_is_closed_and_the_rest_goes_on(key: str, log: Path) -> None:
     async with session(100, 30) as run:
         run.app.push_screen(FailingDialog())
