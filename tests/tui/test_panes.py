@@ -308,4 +308,5 @@ def test_panes_survive_any_size(count: int) -> None:
             doom.paint_doom(grid, frame, model, THEME, True, style, "explore")
             for kind in SizeClass:
                 status.paint_tiles(grid, model, THEME, kind)
-                status.paint_header(grid, model, THEME, kind, status.HeaderState(35.0, True, True, True))
+                for origin in (None, (), ("2026-11-30", "every 9th frame")):
+                    status.paint_header(grid, model, THEME, kind, status.HeaderState(35.0, True, True, True, origin))
