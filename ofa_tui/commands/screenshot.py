@@ -18,7 +18,7 @@ from ofa_tui.record.files import check_place, write_whole
 from ofa_tui.record.reader import RecordedRun
 from ofa_tui.settings import named_path
 from ofa_tui.tui.grid import Grid
-from ofa_tui.tui.layout import PANES
+from ofa_tui.tui.layout import MAXIMISED
 from ofa_tui.tui.theme import check_theme
 
 FORMATS = (".png", ".svg", ".txt")
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help=f"when, in steps done (default: the last one; with --live {LIVE_STEP}, or a little later)")
     parser.add_argument("--size", default="160x48", metavar="COLUMNSxROWS", help="of the terminal (default: 160x48)")
     parser.add_argument("--theme", default="", metavar="NAME", help="colour theme (default: dark)")
-    parser.add_argument("--pane", choices=PANES, default="", help="show this pane maximised")
+    parser.add_argument("--pane", choices=MAXIMISED, default="", help="show this pane maximised")
     parser.add_argument("-o", "--output", type=named_path, default=Path("screenshot.png"), metavar="FILE",
                         help="FILE.png, FILE.svg or FILE.txt (default: screenshot.png)")
     settings.add_arguments(parser)

@@ -37,9 +37,9 @@ FAMILIES = {
     "map": "zoom the automap",
     "scrub": "back and forward by 5 seconds, by a minute, to the beginning and to the end",
     "speed": "half and twice the speed, 0.25 to 32",
-    "zoom": "maximise Doom, SMs, loss, serve, player, and back",
+    "zoom": "maximise Doom, SMs, loss, serve, player; show the log of the run; and back",
     "streams": "select the previous stream of text, and the next: prompts go there",
-    "arrows": "SM pane: select an SM · loss pane: pan and zoom · a map that stays: move it",
+    "arrows": "SM pane: select an SM · loss pane: pan and zoom · log: older lines · a map that stays: move it",
 }
 """What the help screen says of each family."""
 
@@ -65,7 +65,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "train_to_serve", ("[",), "move one SM from train to serve", "run", "SMs", "[ ]", needs=_LIVE, family="serve"
     ),
-    Action("zoom_doom", ("1",), "maximise the Doom pane", "panes", "zoom", "1-5", palette=False, family="zoom"),
+    Action("zoom_doom", ("1",), "maximise the Doom pane", "panes", "zoom", "1-6", palette=False, family="zoom"),
     Action("prompt", ("/",), "write a prompt for the model", "run", "prompt", needs=_LIVE),
     Action("help", ("?",), "this help", "program", "help"),
     Action("quit", ("q",), "quit (asks if the run is unfinished)", "program", "quit"),
@@ -99,6 +99,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("zoom_loss", ("3",), "maximise the loss pane", "panes", palette=False, family="zoom"),
     Action("zoom_serve", ("4",), "maximise the serve pane", "panes", palette=False, family="zoom"),
     Action("zoom_player", ("5",), "maximise the player pane", "panes", palette=False, family="zoom"),
+    Action("zoom_log", ("6",), "the log of the run: steering, held-out losses, checkpoints", "panes", family="zoom"),
     Action("left", ("left",), "SM pane: the SM to the left · loss: pan", "panes", palette=False, family="arrows"),
     Action("right", ("right",), "SM pane: the SM to the right · loss: pan", "panes", palette=False, family="arrows"),
     Action("up", ("up",), "SM pane: the SM above · loss: zoom in", "panes", palette=False, family="arrows"),

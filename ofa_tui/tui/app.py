@@ -38,7 +38,7 @@ from ofa_tui.tui.grid import Grid
 from ofa_tui.tui.keymap import apply_keymap, textual_key
 from ofa_tui.tui.layout import (
     HORIZONTAL_BREAKPOINTS,
-    PANES,
+    MAXIMISED,
     Box,
     Frame,
     SizeClass,
@@ -50,7 +50,7 @@ from ofa_tui.tui.layout import (
 from ofa_tui.tui.model import RunModel
 from ofa_tui.tui.options import Recorder, UiOptions
 from ofa_tui.tui.pane import CellPane
-from ofa_tui.tui.panes import doom, loss, player, replay, serve, sms, status, streams, wall
+from ofa_tui.tui.panes import doom, log, loss, player, replay, serve, sms, status, streams, wall
 from ofa_tui.tui.picture import Blocks
 from ofa_tui.tui.plot import PlotView
 from ofa_tui.tui.replay_handlers import replay_news
@@ -60,7 +60,8 @@ from ofa_tui.tui.task_times import TaskTimes
 from ofa_tui.tui.theme import Theme, for_depth, load_themes
 
 POLL_S = 1 / 35
-TEXT_EVERY = {"header": 9, "tiles": 9, "footer": 18, "sms": 5, "loss": 9, "serve": 3, "player": 3, "replay": 5}
+TEXT_EVERY = {"header": 9, "tiles": 9, "footer": 18, "sms": 5, "loss": 9, "serve": 3, "player": 3, "log": 9,
+              "replay": 5}  # fmt: skip
 """Polls between two paintings of a pane; the Doom pane is painted with every new frame."""
 MESSAGE_S = 5.0
 HEARTBEAT_POLLS = 18
@@ -138,6 +139,8 @@ class OfaApp(App[int], inherit_bindings=False):
         self.suspension: Suspension | None = None
         """In a terminal."""
         self.sms_box = Box(0, 0, 0, 0)
+        self.log_back = self.log_most = 0
+        """How many lines of the log are newer than those that show, and may be."""
         self.stream_boxes: dict[int, Box] = {}
         self.sent_command = manual.TicCommand()
         self._message: tuple[str, int] | None = None
@@ -243,6 +246,7 @@ class OfaApp(App[int], inherit_bindings=False):
             "loss": self._paint_loss,
             "serve": self._paint_serve,
             "player": self._paint_player,
+            "log": self._paint_log,
             "footer": self._paint_footer,
         }
         if self.replay is not None:
@@ -452,6 +456,7 @@ class OfaApp(App[int], inherit_bindings=False):
         """Shows a sentence in the footer for a while."""
         self._message = (text, self.colours.error if error else self.colours.warning)
         self._message_until = time.monotonic() + MESSAGE_S
+        self.model.log.say(text, self.model.snapshot.seconds if self.model.snapshot else 0.0, error=error)
         if self.is_running and hasattr(self, "panes"):
             self._fit_footer()
             self.paint("footer")
@@ -552,6 +557,10 @@ class OfaApp(App[int], inherit_bindings=False):
             self.holds.latch,
         )
 
+    def _paint_log(self, grid: Grid) -> None:
+        self.log_most = log.paint_log(
+            grid, self._frame("log"), self.model.log, self.colours, self._is_active("log"), self.log_back)
+
     # --- input ----------------------------------------------------------------------------------------------
 
     async def action_perform(self, name: str) -> None:
@@ -589,7 +598,7 @@ class OfaApp(App[int], inherit_bindings=False):
     def on_click(self, event: events.Click) -> None:
         """A click makes a pane the active one; on an SM's cell it selects that SM."""
         widget = event.widget
-        if not isinstance(widget, CellPane) or widget.id not in PANES:
+        if not isinstance(widget, CellPane) or widget.id not in MAXIMISED:
             return
         self.active = str(widget.id)
         if widget.id == "sms":

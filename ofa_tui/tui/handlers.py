@@ -189,6 +189,9 @@ class Handlers(DoomHandlers, ReplayHandlers):
     def do_zoom_player(self) -> None:
         self._zoom("player")
 
+    def do_zoom_log(self) -> None:
+        self._zoom("log")
+
     def select_stream(self, stream: int) -> None:
         app = self._app
         app.model.stream = stream % app.engine.info.streams
@@ -217,6 +220,9 @@ class Handlers(DoomHandlers, ReplayHandlers):
             app.paint("loss")
         elif app.active == "serve":
             self.select_stream(app.model.stream + (dx or dy))
+        elif app.active == "log":
+            app.log_back = min(app.log_most, max(0, app.log_back - dy))
+            app.paint("log")
         elif app.active == "doom" and app.games.maps:
             self.pan_map(dx, -dy)
 
@@ -261,6 +267,9 @@ class Handlers(DoomHandlers, ReplayHandlers):
         elif app.active == "loss" and app.plot.span:
             app.plot = replace(app.plot, span=0.0, end=0.0)
             app.repaint_all()
+        elif app.active == "log" and app.log_back:
+            app.log_back = 0
+            app.paint("log")
         elif app.zoom:
             app.zoom = None
             app.relayout()

@@ -80,8 +80,8 @@ def screen_of(
 ) -> Grid:
     """The whole screen after all `snapshots` of the engine's run, in true colour; `size` is (columns, rows).
 
-    `pane`, one of layout.PANES, is shown maximised. The rate of the link, of which there is none, is left out. Raises
-    OfaError for a theme that is not there.
+    `pane`, one of layout.MAXIMISED, is shown maximised. The rate of the link, of which there is none, is left out.
+    Raises OfaError for a theme that is not there.
     """
     app = _still_app(engine, theme)
     if pane:

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 PANES = ("doom", "sms", "loss", "serve", "player")
 """In the order of their digits 1-5."""
+MAXIMISED = (*PANES, "log")
+"""What a digit gives all the room; the log, 6, has no other place."""
 
 HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium"), (160, "-wide")]
 

@@ -11,6 +11,7 @@ import numpy as np
 from ofa_tui import abi
 from ofa_tui.engine.protocol import AppliedEvent, Frame, RunInfo, ServedToken, Snapshot, SweepLoss
 from ofa_tui.program.ops import OPS
+from ofa_tui.tui.run_log import RunLog
 from ofa_tui.tui.task_times import TaskTimes
 
 HISTORY = 240
@@ -93,6 +94,7 @@ class RunModel:
         """The newest of each game."""
         self.game = 0
         """The one that is shown and steered."""
+        self.log = RunLog()
         self.applied: list[AppliedEvent] = []
         """All steering so far: with it a recording that begins late still repeats the run."""
         self.losses = Series()
@@ -159,6 +161,7 @@ class RunModel:
 
     def absorb(self, snapshot: Snapshot) -> None:
         before, self.snapshot = self.snapshot, snapshot
+        self.log.absorb(self.info, before, snapshot)
         for loss in snapshot.losses:
             self.losses.append(loss.step, loss.loss)
         self.sweeps.extend(snapshot.sweeps)

@@ -29,6 +29,6 @@ def test_the_readme_lists_the_keys_of_the_table() -> None:
     rows = re.findall(r"^\| (`.*?`) \| .* \|$", text.split("## Keys")[1].split("\n## ")[0], re.MULTILINE)
     named = [key for row in rows for key in re.findall(r"`(.+?)`", row)]
     listed = {"Tab": "tab"}
-    documented = sorted(listed.get(key, key) for key in named) + (["2", "3", "4"] if "`1` … `5`" in rows else [])
+    documented = sorted(listed.get(key, key) for key in named) + (["2", "3", "4", "5"] if "`1` … `6`" in rows else [])
     explained = {"left", "right", "up", "down", "enter", "escape", "ctrl+c"}
     assert sorted(documented) == sorted(key for action in ACTIONS for key in action.keys if key not in explained)

@@ -28,6 +28,7 @@ from ofa_tui.tui.dialogs import HelpScreen, QuitScreen, RoleScreen
 from ofa_tui.tui.guide import GuideScreen
 from ofa_tui.tui.handlers import LACKS
 from ofa_tui.tui.keymap import Keymap, textual_key
+from ofa_tui.tui.layout import MAXIMISED
 from ofa_tui.tui.options import UiOptions
 from ofa_tui.tui.replay_handlers import StepScreen
 
@@ -98,7 +99,7 @@ EFFECTS: dict[str, Effect] = {
     "previous_stream": Effect(lambda run: run.app.model.stream == 2),
     "wall": Effect(lambda run: run.app.games.wall),
     "theme": Effect(lambda run: run.app.colours is run.app.themes[list(run.app.themes)[1]]),
-    **{f"zoom_{pane}": maximises(pane) for pane in ("doom", "sms", "loss", "serve", "player")},
+    **{f"zoom_{pane}": maximises(pane) for pane in MAXIMISED},
     "up": Effect(lambda run: run.app.plot.span, ("zoom_loss",)),
     "down": Effect(lambda run: not run.app.plot.span, ("zoom_loss", "up")),
     "left": Effect(lambda run: run.app.plot.end, ("zoom_loss", "up")),
@@ -264,7 +265,7 @@ async def test_footer_messages_and_help_name_the_persons_own_keys() -> None:
     options = UiOptions(depth=Depth.TRUECOLOR, keymap=own)
     async with session(200, 60, options=options) as run:
         footer = run.text("footer")
-        assert "z pause" in footer and "space" not in footer and "[ SMs" in footer and "1-5 zoom" in footer
+        assert "z pause" in footer and "space" not in footer and "[ SMs" in footer and "1-6 zoom" in footer
         await run.press("z")
         assert "paused: z goes on" in run.text("footer")
         await run.press("f1")

@@ -32,7 +32,7 @@ from golden_screens import (
 from seen import to_grid
 
 from ofa_tui.tui.grid import BOLD, Grid
-from ofa_tui.tui.layout import PANES
+from ofa_tui.tui.layout import MAXIMISED
 from ofa_tui.tui.screenshot import encode_png
 from ofa_tui.tui.theme import load_themes
 
@@ -62,7 +62,8 @@ SEVERAL = (((200, 60), 8), ((120, 40), 2), ((120, 40), 4), ((80, 24), 4), ((80, 
 """Sizes and the streams that are told."""
 CASES = (
     *(Case(*size, sms) for size in ((200, 60), (120, 40), (80, 24)) for sms in (132, 4)),
-    *(Case(*size, 4, pane) for size in ((60, 20), (40, 12)) for pane in PANES),
+    *(Case(*size, 4, pane) for size in ((60, 20), (40, 12)) for pane in MAXIMISED),
+    Case(120, 40, 4, "log"),
     *(Case(*size, 132, "sms") for size in ((60, 20), (40, 12))),
     *(Case(*size, 4, pane, streams) for size, streams in SEVERAL for pane in ("", "serve")),
     Case(60, 20, 4, "serve", 4),
