@@ -477,43 +477,69 @@ def part_launches(options: Options) -> Result:
             "line": ", ".join(f"{name} {count}" for name, count in counts.items()), "counts": dict(counts)}
 
 
-def part_finite(options: Options) -> Result:
-    """A few steps, tokens and frames of both kernels, for a tool that makes everything slow."""
+def _few(options: Options, variant: str) -> str:
+    """A few steps, tokens and frames of a kernel; says how many, or raises OfaError."""
     cuda_engine.START_TIMEOUT_S = cuda_engine.SILENT_S = cuda_engine.LEAVE_S = SANITIZER_S
     game = doom_config()
-    configs = {
-        "host": tiny(2, (8, 3, 1 if game else 0), doom=game, deadline_s=SANITIZER_S),
-        "sm90": hopper_config(SMALL, 3, (8, 3, 1 if game else 0), doom=game, deadline_s=SANITIZER_S),
-    }
-    notes, finite = [], True
-    for target, config in configs.items():
-        running = engine(options, config) if target == "host" else hopper_engine(options, config)
-        running.start()
-        try:
-            snapshots = follow(running, lambda s: s.state == "finished" and s.tokens_served >= FINITE_TOKENS,
-                               SANITIZER_S)
-            if game:
-                snapshots += follow(running, lambda s: any(f.number >= FINITE_FRAMES for f in s.frames), SANITIZER_S)
-        finally:
-            running.stop()
-        losses = losses_of([*snapshots, running.poll()])
-        finite = finite and len(losses) == config.train.steps and bool(np.isfinite(losses).all())
-        notes.append(f"{target}: {len(losses)} steps, {snapshots[-1].tokens_served} tokens, "
-                     f"{sum(len(s.frames) for s in snapshots)} frames seen in {snapshots[-1].seconds:.0f} s")
-        print(notes[-1], losses, flush=True)
-        running.close()
-    return {"ok": finite, "line": "; ".join(notes)}
+    sms = (8, 3, 1 if game else 0)
+    portable = variant == "portable"
+    config = (tiny(2, sms, doom=game, deadline_s=SANITIZER_S) if portable
+              else hopper_config(SMALL, 3, sms, doom=game, deadline_s=SANITIZER_S))
+    running = engine(options, config) if portable else hopper_engine(options, config, variant)
+    running.start()
+    try:
+        snapshots = follow(running, lambda s: s.state == "finished" and s.tokens_served >= FINITE_TOKENS, SANITIZER_S)
+        if game:
+            snapshots += follow(running, lambda s: any(f.number >= FINITE_FRAMES for f in s.frames), SANITIZER_S)
+    finally:
+        running.stop()
+    losses = losses_of([*snapshots, running.poll()])
+    running.close()
+    if len(losses) != config.train.steps or not np.isfinite(losses).all():
+        raise OfaError(f"{variant}: {len(losses)} of {config.train.steps} steps, losses {losses}")
+    return (f"{variant}: {len(losses)} steps, {snapshots[-1].tokens_served} tokens, "
+            f"{sum(len(s.frames) for s in snapshots)} frames seen in {snapshots[-1].seconds:.0f} s")
+
+
+def _finite(*variants: str) -> Callable[[Options], Result]:
+    """For a tool that makes everything slow."""
+    def run(options: Options) -> Result:
+        chosen = variants or _variants(options)
+        return {"ok": True, "line": "; ".join(_few(options, variant) for variant in chosen)}
+
+    return run
+
+
+def _variants(options: Options) -> list[str]:
+    """Those that run here. What was not given is compiled, but for the kernel for Ampere."""
+    hopper = options.sm90_cubin is not None or architecture() == "90a"
+    return ["portable"] + ["sm90"] * hopper + ["sm80"] * (options.sm80_cubin is not None)
 
 
 def _sanitized(options: Options, tool: str) -> Result:
-    """The part `finite` under a tool of compute-sanitizer."""
-    command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9"]
-    command += [sys.executable, __file__, "--run", "finite", "--out", str(options.out), *_file_arguments(options)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    print(done.stdout[-8000:], done.stderr[-2000:], sep="\n", flush=True)
-    summary = [line for line in done.stdout.splitlines() if "SUMMARY" in line or "not supported" in line]
-    said = json.loads((options.out / "finite.json").read_text())["line"] if done.returncode == 0 else ""
-    return {"ok": done.returncode == 0 and bool(summary), "line": f"{'; '.join(summary)} {said}".strip()}
+    """The part `finite` of each kernel by itself under a tool of compute-sanitizer, which ends a launch at the first
+    error."""
+    clean, lines, began = True, [], time.monotonic()
+    variants = _variants(options)
+    for number, variant in enumerate(variants):
+        left_s = PARTS[tool][1] - 5 - (time.monotonic() - began)
+        report = options.out / f"finite_{variant}.json"
+        report.unlink(missing_ok=True)
+        command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", sys.executable, __file__]
+        command += ["--run", report.stem, "--out", str(options.out), *_file_arguments(options)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=left_s / (len(variants) - number))
+        except subprocess.TimeoutExpired:
+            clean = False
+            lines.append(f"{variant}: not done")
+            continue
+        print(done.stdout[-8000:], done.stderr[-2000:], sep="\n", flush=True)
+        said_by_tool = [line.strip("= ") for line in done.stdout.splitlines()]
+        summary = [line for line in said_by_tool if "SUMMARY" in line or "not supported" in line]
+        said = json.loads(report.read_text())["line"] if report.is_file() else f"ended with {done.returncode}"
+        clean = clean and done.returncode == 0 and bool(summary)
+        lines.append(f"{variant}: {', '.join(summary) or 'no summary'} ({said})")
+    return {"ok": clean, "line": "; ".join(lines)}
 
 
 def part_memcheck(options: Options) -> Result:
@@ -545,11 +571,16 @@ PARTS: dict[str, tuple[Callable[[Options], Result], int]] = {
     "sm80": (part_sm80, 240),
     "model_s": (part_model_s, 300),
     "launches": (part_launches, 180),
-    "finite": (part_finite, 120),
+    "finite": (_finite(), 120),
     "memcheck": (part_memcheck, 400),
     "synccheck": (part_synccheck, 400),
 }
 """Name → (function, seconds it may take)."""
+
+WITHIN_PARTS: dict[str, Callable[[Options], Result]] = {
+    f"finite_{variant}": _finite(variant) for variant in ("portable", "sm90", "sm80")
+}
+"""What parts run as processes of their own."""
 
 
 # --- the table ----------------------------------------------------------------------------------------------------
@@ -563,7 +594,8 @@ def _file_arguments(options: Options) -> list[str]:
 
 def _run_part(name: str, options: Options) -> int:
     try:
-        result = PARTS[name][0](options)
+        part = WITHIN_PARTS[name] if name in WITHIN_PARTS else PARTS[name][0]
+        result = part(options)
     except Exception as error:
         import traceback
 
@@ -609,7 +641,7 @@ def main() -> int:
     parser.add_argument("--demos-cubin", type=Path, help="a compiled demo player to use as it is")
     parser.add_argument("--golden", type=Path, default=ROOT.parent / "shared" / "doom-golden",
                         help="folder of demos with their traces")
-    parser.add_argument("--run", choices=PARTS, help=argparse.SUPPRESS)
+    parser.add_argument("--run", choices=[*PARTS, *WITHIN_PARTS], help=argparse.SUPPRESS)
     parser.add_argument("--hold", choices=("run", "memory", "checkpoints"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     options = Options(arguments.out, arguments.cubin, arguments.sm90_cubin, arguments.sm80_cubin, arguments.demos_cubin,
