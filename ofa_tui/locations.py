@@ -44,6 +44,12 @@ def fetched_wads() -> Path:
     return cache() / "freedoom"
 
 
+def fetching_script() -> Path | None:
+    """What gets those WADs; None in an installed wheel, which has no scripts."""
+    script = _PACKAGE.parent / "scripts" / "fetch_wads.py"
+    return script if script.is_file() else None
+
+
 def config() -> Path:
     """Settings and themes of the user. `OFA_TUI_CONFIG` overrides it."""
     override = os.environ.get("OFA_TUI_CONFIG")

@@ -334,8 +334,8 @@ def slope_of(lives: Iterable[Life], warm_up_s: float) -> tuple[float, float, flo
     return float(slope), error, seconds
 
 
-def judge(run: Soak, steps_per_min: float) -> str:
-    """Prints what the memory did; a sentence where that is too much."""
+def judge(run: Soak, steps_per_min: float) -> bool:
+    """Prints what the memory did; whether that rests on LEAST_JUDGED_S. Raises Failed where it is too much."""
     slope, error, seconds = slope_of(run.lives, WARM_UP_S)
     kept = steps_per_min * BYTES_PER_STEP
     for number, life in enumerate(run.lives):
@@ -343,12 +343,13 @@ def judge(run: Soak, steps_per_min: float) -> str:
         print(f"resident MB of process {number + 1}: {' '.join(sizes)}")
     if math.isnan(slope):
         print("memory: too short to judge")
-        return ""
+        return False
     print(f"memory: {slope / 1e3:+.0f} ± {error / 1e3:.0f} kB a minute over {seconds / 60:.1f} min "
           f"(one standard error); the run itself keeps {kept / 1e3:.0f} kB a minute")  # fmt: skip
-    if seconds >= LEAST_JUDGED_S and slope - 2 * error > kept + FLAT_BYTES_PER_MIN:
-        return f"memory grows by {(slope - kept) / 1e3:.0f} kB a minute"
-    return ""
+    judged = seconds >= LEAST_JUDGED_S
+    if judged and slope - 2 * error > kept + FLAT_BYTES_PER_MIN:
+        raise Failed(f"memory grows by {(slope - kept) / 1e3:.0f} kB a minute")
+    return judged
 
 
 def invented_record(folder: Path) -> Path:
@@ -412,12 +413,17 @@ def main() -> int:
     print(f"seed {options.seed}: {run.seconds / 60:.1f} min at {options.speed:g}x, "
           f"{run.seconds * options.speed / 3600:.2f} hours of the run; {deeds}; "
           f"{len(run.pressed)} different keys; {run.reports:,} frames, {run.read / 1e6:,.0f} MB")  # fmt: skip
-    failure = failure or judge(run, STEPS_PER_S * options.speed * 60 if live else 0.0)
+    judged = False
+    try:
+        judged = judge(run, STEPS_PER_S * options.speed * 60 if live else 0.0)
+    except Failed as error:
+        failure = failure or str(error)
     if failure:
         print(f"FAILED: {failure}\nthe keys are in {deeds_log}: scripts/tui_soak.py --again {deeds_log}")
         return 1
-    print("passed: no exception, nothing stood still, memory flat" if run.seconds >= LEAST_JUDGED_S
-          else "passed: no exception, nothing stood still")  # fmt: skip
+    closed = run.done["failed dialog"]
+    print(f"passed: {f'{closed} dialogs failed and were closed' if closed else 'no exception'}, nothing stood still, "
+          f"memory {'flat' if judged else 'not judged'}")  # fmt: skip
     return 0
 
 

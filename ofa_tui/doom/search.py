@@ -8,6 +8,8 @@ import contextlib
 import hashlib
 import importlib.util
 import os
+import shlex
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +17,10 @@ from pathlib import Path
 from ofa_tui import locations
 from ofa_tui.doom.levels import describe_maps, map_names
 from ofa_tui.doom.wad import WadError, read_wad
+from ofa_tui.installation import how_to_add
 
 GAMES = ("freedoom1.wad", "doom.wad", "doomu.wad", "freedoom2.wad", "doom2.wad", "tnt.wad", "plutonia.wad", "doom1.wad")
 """Main WADs in order of preference inside a folder."""
-
-HOW_TO_GET = ("Get Freedoom, which is free: install the package `freedoom` of your system, or `pip install vizdoom`"
-              " (it carries freedoom1.wad and freedoom2.wad), or name a file with --wad")
 
 MORE_FOLDERS = "DOOM_GOLDEN_WADS"
 """Environment variable with folders of WADs that demos and traces were recorded with."""
@@ -44,7 +44,7 @@ class WadSearch:
 
     def missing(self) -> str:
         """One sentence for a person who has no WAD."""
-        return f"No Doom WAD was found (looked in {', '.join(self.tried)}). {HOW_TO_GET}."
+        return f"No Doom WAD was found (looked in {', '.join(self.tried)}). {how_to_get()}."
 
 
 def search(wad: str | None = None) -> WadSearch:
@@ -68,6 +68,14 @@ def search(wad: str | None = None) -> WadSearch:
     if wad is not None and not found:
         raise WadError(f"There is no WAD file {wad} here, nor in {', '.join(tried)}; check the name given with --wad.")
     return WadSearch(tuple(found), tuple(tried))
+
+
+def how_to_get() -> str:
+    """What a person without a WAD may do, without a full stop."""
+    script = locations.fetching_script()
+    getting = shlex.join((sys.executable, str(script))) if script else how_to_add("vizdoom")
+    return (f"Get Freedoom, which is free: run {getting}, install the package `freedoom` of your system, or name a "
+            "file with --wad")
 
 
 def _exists(path: Path) -> bool:

@@ -118,7 +118,9 @@ def _check_names(fields: dict[str, Any]) -> None:
         if name in FIXED and (value != FIXED[name] or isinstance(value, bool) != isinstance(FIXED[name], bool)):
             raise ApiError(400, f"{name} is not supported; leave it out", "unsupported_parameter", name)
         if name not in FIXED and name not in NUMBERS and name not in OTHERS:
-            raise ApiError(400, f"there is no parameter {name!r}", "unknown_parameter", name)
+            # JSON can name what UTF-8 cannot say.
+            said = name.encode(errors="backslashreplace").decode()
+            raise ApiError(400, f"there is no parameter {said!r}", "unknown_parameter", said)
 
 
 def _number(name: str, value: Any, limits: Range) -> Any:

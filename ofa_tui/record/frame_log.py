@@ -289,7 +289,11 @@ class FrameFile:
         offset, length = self._places[block]
         with self.path.open("rb") as file:
             file.seek(offset)
-            return zstandard.ZstdDecompressor().decompress(file.read(length), max_output_size=MOST_UNPACKED)
+            packed = file.read(length)
+        # What a header says is allocated before anything is unpacked, whatever `max_output_size` is.
+        if zstandard.frame_content_size(packed) > MOST_UNPACKED:
+            raise ValueError("a block larger than any that is written")
+        return zstandard.ZstdDecompressor().decompress(packed, max_output_size=MOST_UNPACKED)
 
 
 def read_frames(path: Path) -> Iterator[TimedFrame]:

@@ -35,7 +35,12 @@ def pack_served(tokens: Sequence[ServedToken]) -> bytes:
 def unpack_served(data: bytes) -> list[ServedToken]:
     """Raises ValueError for anything that `pack_served` does not write."""
     try:
-        columns = json.loads(zstandard.ZstdDecompressor().decompress(data))
+        # Piece by piece: `decompress` allocates what the header says, which may be damaged.
+        unpacking = zstandard.ZstdDecompressor().decompressobj()
+        text = unpacking.decompress(data)
+        if not unpacking.eof:
+            raise ValueError("half a file")
+        columns = json.loads(text)
         known = [columns[name] for name in COLUMNS]
     except (zstandard.ZstdError, RecursionError, KeyError, TypeError) as error:
         raise ValueError(str(error)) from None

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from rich.cells import cell_len
 
-from ofa_tui.tui.grid import Grid
+from ofa_tui.tui.grid import Grid, text_cells
 from ofa_tui.tui.layout import Box, Frame
 from ofa_tui.tui.theme import Theme
 
@@ -45,7 +44,7 @@ def draw_frame(
     if active and theme.border_active == theme.border:  # without colours the title says it
         title, back = [(text, theme.background) for text, _ in title], theme.border_active
     end = _pieces(grid, 2 if frame.sides else 0, 0, title, width - 1, back, bold=True)
-    length = sum(cell_len(text) for text, _ in subtitle) + 2
+    length = sum(text_cells(text) for text, _ in subtitle) + 2
     if frame.sides:
         if subtitle and height > 1:
             _pieces(grid, max(1, width - 2 - length), height - 1, subtitle, width - 1)

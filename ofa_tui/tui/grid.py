@@ -93,6 +93,15 @@ class Grid:
         return ["".join(chr(c) for c in row if c) for row in self.char.tolist()]
 
 
+def text_cells(text: str) -> int:
+    """Cells that `Grid.text` takes for `text`.
+
+    A sequence that a joiner (U+200D) or a variation selector makes one sign of counts as its parts: terminals differ in
+    whether they join them, and agree on each part alone.
+    """
+    return len(text) if text.isascii() and text.isprintable() else len(_codes(text))
+
+
 @lru_cache(maxsize=2048)
 def _codes(text: str) -> np.ndarray:
     """Code points, a 0 after each double-width one; control and zero-width characters are left out."""

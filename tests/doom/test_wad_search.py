@@ -43,10 +43,13 @@ def test_environment_comes_first_and_names_are_ranked(nowhere: Path, monkeypatch
         choose(found, "MAP01")
 
 
-def test_without_a_wad_the_message_says_how_to_get_one(nowhere: Path) -> None:
+def test_without_a_wad_the_message_says_how_to_get_one(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = search.search()
     assert found.found == ()
-    with pytest.raises(WadError, match="pip install vizdoom"):
+    with pytest.raises(WadError, match=r"run \S+ \S+/scripts/fetch_wads\.py, "):
+        choose(found)
+    monkeypatch.setattr(search.locations, "_PACKAGE", nowhere / "site-packages" / "ofa_tui")
+    with pytest.raises(WadError, match=r"pip install .*vizdoom"):
         choose(found)
     for wanted in ("nothing", "some/where.wad"):
         with pytest.raises(WadError, match="--wad"):

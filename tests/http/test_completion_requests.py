@@ -64,7 +64,7 @@ _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
 )
-_NAMES = st.sampled_from([*NUMBERS, *FIXED, *OTHERS]) | st.text(max_size=5)
+_NAMES = st.sampled_from([*NUMBERS, *FIXED, *OTHERS]) | st.text(max_size=5) | st.just("\ud800")
 
 
 @given(st.dictionaries(_NAMES, _JSON, max_size=4), st.booleans())
@@ -73,7 +73,7 @@ def test_any_object_is_understood_or_refused(fields, named):
     try:
         completion = parse(json.dumps(fields).encode(), "tiny")
     except ApiError as error:
-        assert 400 <= error.status < 500 and error.message
+        assert 400 <= error.status < 500 and json.dumps(error.body(), ensure_ascii=False).encode()
     else:
         completion.sampling_event(OWN), completion.prompt_event(0)
 

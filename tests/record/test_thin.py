@@ -17,7 +17,7 @@ from ofa_tui.engine.protocol import Event, Frame, ServedToken
 from ofa_tui.engine.replay import ReplayEngine
 from ofa_tui.errors import OfaError
 from ofa_tui.record import served_pack
-from ofa_tui.record.frame_log import NO_PALETTE, NO_PICTURE, TimedFrame
+from ofa_tui.record.frame_log import NO_PALETTE, NO_PICTURE, FrameFile, TimedFrame
 from ofa_tui.record.reader import RecordedRun
 from ofa_tui.record.thin import LEFT_OUT, ordinal, thin_record, thinned, without_folders
 from ofa_tui.record.writer import RunWriter
@@ -128,6 +128,19 @@ def test_a_damaged_file_of_served_text_is_told_from_a_whole_one(told, data):
         assert served_pack.unpack_served(bytes(packed)) == told
     with pytest.raises(ValueError):
         served_pack.unpack_served(bytes(packed[:-1]))
+
+
+# A zstd frame (RFC 8878) of one raw block that says that it holds 2^40 bytes.
+VAST = b"\x28\xb5\x2f\xfd\xe0" + (1 << 40).to_bytes(8, "little") + (5 << 3 | 1).to_bytes(3, "little") + b"hello"
+
+
+def test_damage_does_not_say_how_much_memory_is_taken(tmp_path):
+    with pytest.raises(ValueError):
+        served_pack.unpack_served(VAST)
+    (tmp_path / "frames.zst").write_bytes(VAST)
+    frames = FrameFile(tmp_path / "frames.zst")
+    frames.refresh()
+    assert not list(frames) and frames.damage == "1 of 1 blocks of frames.zst"
 
 
 @pytest.mark.parametrize("change", [

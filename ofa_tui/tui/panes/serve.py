@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from rich.cells import cell_len
-
 from ofa_tui import abi
 from ofa_tui.tui.draw import draw_frame
-from ofa_tui.tui.grid import Grid
+from ofa_tui.tui.grid import Grid, text_cells
 from ofa_tui.tui.layout import Frame
 from ofa_tui.tui.model import FRESH_PIECES, FRESH_S, RunModel, Story
 from ofa_tui.tui.theme import Theme
@@ -30,7 +28,7 @@ def wrap_spans(spans: list[Span], width: int) -> list[list[Span]]:
             line[-1] = (line[-1][0] + text, colour, bold)
         else:
             line.append((text, colour, bold))
-        room -= cell_len(text)
+        room -= text_cells(text)
 
     def new_line() -> None:
         nonlocal room
@@ -42,7 +40,7 @@ def wrap_spans(spans: list[Span], width: int) -> list[list[Span]]:
         room = width
 
     for word in _words(spans):
-        length = sum(cell_len(text) for text, _, _ in word)
+        length = sum(text_cells(text) for text, _, _ in word)
         first = word[0][0]
         if first == "\n":
             new_line()
@@ -53,7 +51,7 @@ def wrap_spans(spans: list[Span], width: int) -> list[list[Span]]:
                 continue
         for text, colour, bold in word:
             for character in text if length > width else (text,):
-                if cell_len(character) > room:
+                if text_cells(character) > room:
                     new_line()
                 put(character, colour, bold)
     return lines
@@ -151,7 +149,7 @@ def story_lines(story: Story, theme: Theme, width: int, now_s: float, writing: b
 def shortened(block: list[list[Span]], rows: int, width: int, theme: Theme) -> list[list[Span]]:
     """A story's heading and the end of its text in `rows` (at least 2) rows; "…" stands for what is left out."""
     first, *rest = block[len(block) - rows + 1 :]
-    while first and sum(cell_len(text) for text, _, _ in first) >= width:
+    while first and sum(text_cells(text) for text, _, _ in first) >= width:
         text, colour, bold = first[0]
         shorter = text.partition(" ")[2]
         first = [(shorter, colour, bold), *first[1:]] if shorter else first[1:]

@@ -6,11 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rich.cells import cell_len
-
 from ofa_tui.tui.actions import Action
 from ofa_tui.tui.draw import duration, short, sparkline
-from ofa_tui.tui.grid import Grid
+from ofa_tui.tui.grid import Grid, text_cells
 from ofa_tui.tui.layout import SizeClass
 from ofa_tui.tui.model import HELD_OUT_TILE, RunModel
 from ofa_tui.tui.theme import Theme
@@ -279,11 +277,11 @@ def footer_lines(
     x, end = 1 + (sum(map(len, WAY_BACK)) + 3 if playing else 0), width - 1
     for text, colour in message:
         for word in re.findall(rf"\S{{1,{max(1, end - 1)}}}\s*|\s+", text):
-            if x + cell_len(word.rstrip()) > end and lines[-1]:
+            if x + text_cells(word.rstrip()) > end and lines[-1]:
                 lines.append([])
                 x = 1
             lines[-1].append((word, colour))
-            x += cell_len(word)
+            x += text_cells(word)
     return lines[:MOST_FOOTER_ROWS]
 
 

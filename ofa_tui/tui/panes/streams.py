@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 
-from rich.cells import cell_len
-
 from ofa_tui import abi
 from ofa_tui.tui.draw import draw_frame
-from ofa_tui.tui.grid import Grid
+from ofa_tui.tui.grid import Grid, text_cells
 from ofa_tui.tui.layout import Box, Frame
 from ofa_tui.tui.model import RunModel, Story
 from ofa_tui.tui.panes.serve import Span, draw_line, shortened, text_lines
@@ -130,13 +128,13 @@ def _paint_title(grid: Grid, box: Box, model: RunModel, theme: Theme, stream: in
     story = model.told[stream][-1] if model.told[stream] else None
     rests = model.rests(stream)
     for text, colour, bold in _title(model, theme, story, rests):
-        if x + cell_len(text) > end:
+        if x + text_cells(text) > end:
             break
         x = grid.text(x, box.y, text, colour, bold=bold)
     figures = ""
     if story and not rests:
-        figures = next((text for text in _figures(story) if x + cell_len(text) + 4 <= end), "")
-    rule = end - x - 2 - cell_len(figures)
+        figures = next((text for text in _figures(story) if x + text_cells(text) + 4 <= end), "")
+    rule = end - x - 2 - text_cells(figures)
     if rule > 0:
         x = grid.text(x + 1, box.y, "─" * (rule + (not figures)), theme.border)
         grid.text(x + 1, box.y, figures, theme.muted)
@@ -179,7 +177,7 @@ def _paint_one_row(grid: Grid, box: Box, model: RunModel, theme: Theme, stream: 
         draw_line(grid, x + 1, box.y, _last_words(lines, end - x - 1, theme), max(0, end - x - 1))
         return
     for text, colour, bold in _title(model, theme, story, rests):
-        if x + cell_len(text) > end:
+        if x + text_cells(text) > end:
             return
         x = grid.text(x, box.y, text, colour, bold=bold)
 
@@ -189,16 +187,16 @@ def _last_words(lines: list[list[Span]], room: int, theme: Theme) -> list[Span]:
     row: list[Span] = []
     for line in reversed(lines):
         row = [*line, (" ", theme.text, False), *row] if row else list(line)
-        if sum(cell_len(text) for text, _, _ in row) > room:
+        if sum(text_cells(text) for text, _, _ in row) > room:
             break
     else:
         return row
-    over = sum(cell_len(text) for text, _, _ in row) + 1 - room
+    over = sum(text_cells(text) for text, _, _ in row) + 1 - room
     while row and over > 0:
         text, colour, bold = row.pop(0)
         words = re.match(r"\s*\S*\s*", text)
         cut = words.end() if words and words.end() < len(text) else len(text)
-        over -= cell_len(text[:cut])
+        over -= text_cells(text[:cut])
         if cut < len(text):
             row.insert(0, (text[cut:], colour, bold))
     while row and not row[0][0].lstrip():
