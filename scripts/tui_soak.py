@@ -2,13 +2,14 @@
 """Hours of the terminal UI in minutes: a run at ten times its speed in a pseudo-terminal, under random keys.
 
     scripts/tui_soak.py                              # an invented run: 8 hours of it in 48 minutes
-    scripts/tui_soak.py --of replay --minutes 10     # the replay of a record, again and again
+    scripts/tui_soak.py --of replay --minutes 20     # the replay of a record, again and again
     scripts/tui_soak.py --of out --seed 7            # of this record
     scripts/tui_soak.py --again soak.jsonl           # the keys of a soak that failed, at their times
 
 Keys, clicks, pasted text and resizes are drawn by hypothesis from --seed. It fails where the UI ends by itself, says a
 traceback, stands still for STILL_S, or grows: memory may rise by what the run itself keeps, 16 bytes a step and a
-little for each held-out loss, and no more than can be told from nothing.
+little for each held-out loss, and no more than can be told from nothing. Memory is judged where LEAST_JUDGED_S are left
+behind WARM_UP_S: from 18 minutes on.
 """
 
 from __future__ import annotations

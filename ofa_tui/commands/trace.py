@@ -21,6 +21,7 @@ from ofa_tui.presets import ModelConfig, TrainConfig
 from ofa_tui.program.lowering import compile_programs
 from ofa_tui.program.types import ProgramSet
 from ofa_tui.progress import Progress
+from ofa_tui.record.files import check_place
 from ofa_tui.record.reader import RecordedRun
 from ofa_tui.record.timeline_log import read_timeline
 from ofa_tui.signals import signals_raise
@@ -48,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if not 1 <= args.last < 2**31:
         raise OfaError(f"--last {args.last} cannot be; show at least 1 step")
+    check_place(args.out, "the trace")
     timeline, programs, limits = _recorded(args.record) if args.record is not None else _run(args)
     facts = program_facts(programs)
     timeline = _last_steps(timeline, facts, args.last)

@@ -92,3 +92,9 @@ def test_a_record_keeps_its_timeline(tmp_path, capsys):
 def test_what_cannot_be_is_one_sentence(arguments, sentence, capsys):
     assert main(["trace", *arguments]) == 2
     assert capsys.readouterr().err == f"ofa-tui: {sentence}\n"
+
+
+def test_a_place_where_no_trace_can_be_is_refused_before_the_run(tmp_path, capsys) -> None:
+    assert main(["trace", *RUN, "-o", str(tmp_path / "missing" / "trace.json")]) == 2
+    said = capsys.readouterr().err
+    assert "cannot write the trace" in said and "running" not in said
