@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import codecs
 import os
 import re
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import sys
 import termios
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +23,9 @@ from rich.cells import cell_len
 from slow_link import spawn, wait_exit, watch
 from text_screen import TextScreen
 
+import ofa_tui.tui
 from ofa_tui.errors import AbortedError
+from ofa_tui.tui import screenshot
 from ofa_tui.tui.colour import Depth, detect_depth
 from ofa_tui.tui.glyphs import character_set, look_alike
 from ofa_tui.tui.lines import run_lines
@@ -170,6 +174,23 @@ def test_look_alikes_are_there_and_as_wide(text: str) -> None:
         assert [cell_len(c) for c in text if c.isprintable()] == [
             sum(map(cell_len, look_alike(c, codec))) for c in text if c.isprintable()
         ]
+
+
+def literals(path: Path) -> Iterator[str]:
+    """Of a source, without its docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    explained = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in explained:
+            yield node.value
+
+
+@pytest.mark.parametrize("codec", ["ascii", "cp437", "iso8859-1"])
+def test_every_character_that_the_ui_draws_has_a_look_alike(codec: str) -> None:
+    sources = set(Path(ofa_tui.tui.__file__).parent.rglob("*.py")) - {Path(screenshot.__file__)}  # has its own font
+    drawn = {character for path in sources for text in literals(path) for character in text}
+    assert {"►", "◆", "·", "╭"} <= drawn
+    assert not {c for c in drawn if "?" in look_alike(c, codec)} - {"?"}
 
 
 @pytest.mark.parametrize(
