@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import codecs
+import json
 import os
 import re
 import shutil
@@ -24,12 +25,14 @@ from slow_link import spawn, wait_exit, watch
 from text_screen import TextScreen
 
 import ofa_tui.tui
-from ofa_tui.errors import AbortedError
+from ofa_tui.engine.replay import ReplayEngine
+from ofa_tui.errors import AbortedError, OfaError
 from ofa_tui.tui import screenshot
 from ofa_tui.tui.colour import Depth, detect_depth
 from ofa_tui.tui.glyphs import character_set, look_alike
 from ofa_tui.tui.lines import run_lines
-from ofa_tui.tui.terminal import input_closed
+from ofa_tui.tui.terminal import check_terminal, input_closed
+from tests.record.fake_engine import FrozenClock, record_fake
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = str(Path(__file__).with_name("demo.py"))
@@ -122,6 +125,36 @@ def test_a_dumb_terminal_gets_lines_with_a_hint() -> None:
     assert re.match(r"running: \d+%, step \d+/3000, loss \d\.\d+, held out", lines[1])
     assert lines[-2].endswith("engine stopped") and "running: step" in lines[-1] and "took" in lines[-1]
     assert "\x1b" not in output.decode() and termios.tcgetattr(terminal) == before
+
+
+def test_lines_of_a_replay_end_with_it_and_advise_nothing_that_only_a_live_run_can_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = FrozenClock()
+    record_fake(tmp_path / "run")
+    says = json.loads((tmp_path / "run" / "summary.json").read_text())
+    for reason in ("finished", "killed"):
+        (tmp_path / "run" / "summary.json").write_text(json.dumps(says | {"exit_reason": reason}))
+        assert run_lines(ReplayEngine(tmp_path / "run", clock=clock), "dumb", sleep=clock.sleep) == 0
+        said = capsys.readouterr().err
+        assert "the replay goes by in lines" in said and "report and export --cast" in said
+        assert "--record" not in said
+
+
+@pytest.mark.parametrize("replay", [False, True])
+def test_any_size_will_do_and_a_pipe_is_refused_with_a_way_out(replay: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "1")
+    monkeypatch.setenv("LINES", "1")
+    near, far = os.openpty()
+    with open(far, "w") as terminal, open(os.devnull, "w") as pipe:
+        for name in ("__stdin__", "__stdout__", "__stderr__"):
+            monkeypatch.setattr(sys, name, terminal)
+        check_terminal({"TERM": "xterm"}, replay=replay)
+        monkeypatch.setattr(sys, "__stdout__", pipe)
+        with pytest.raises(OfaError, match="standard output is not one") as failure:
+            check_terminal({"TERM": "xterm"}, replay=replay)
+    os.close(near)
+    assert ("--record" in str(failure.value), "export --cast" in str(failure.value)) == (not replay, replay)
 
 
 def test_lines_end_with_the_run_and_its_errors() -> None:

@@ -38,3 +38,13 @@ async def test_a_dialog_at_every_size(keys: tuple[str, ...]) -> None:
         await run.pilot.resize_terminal(120, 40)
         await run.pilot.pause()
         assert "1 doom" in run.text() and "4 serve" in run.text() and len(run.app.screen_stack) == 1
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("introduce", [False, True])
+async def test_a_start_at_every_size(size: tuple[int, int], introduce: bool) -> None:
+    async with session(*size, options=UiOptions(introduce=introduce)) as run:
+        await run.press("escape")
+        await run.pilot.resize_terminal(120, 40)
+        await run.pilot.pause()
+        assert "1 doom" in run.text() and "4 serve" in run.text() and len(run.app.screen_stack) == 1

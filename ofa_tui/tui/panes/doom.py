@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ofa_tui.engine.protocol import Frame as DoomFrame
+from ofa_tui.engine.protocol import RunInfo
 from ofa_tui.tui.colour import Depth
 from ofa_tui.tui.draw import draw_frame
 from ofa_tui.tui.grid import Grid
@@ -50,6 +51,13 @@ def ammo_text(status: np.void) -> str:
     weapon = int(status["weapon"])
     kind = AMMO_OF_WEAPON[weapon] if weapon < len(AMMO_OF_WEAPON) else None
     return "-" if kind is None else str(int(status["ammo"][kind]))
+
+
+def why_no_doom(info: RunInfo) -> str:
+    """Of a run without games. What a live run could do about it, a recorded one cannot any more."""
+    if info.backend == "replay":
+        return "No game was played in this recorded run."
+    return info.doom_missing or "No game runs: this run was started with doom=0."
 
 
 def paint_doom(
@@ -114,10 +122,7 @@ def draw_frame_picture(doom: DoomFrame, columns: int, rows: int, source: int, st
 
 
 def _paint_missing(grid: Grid, x: int, y: int, width: int, height: int, model: RunModel, theme: Theme) -> None:
-    if model.info.games:
-        text = "waiting for the first frame"
-    else:
-        text = model.info.doom_missing or "No game runs: this run was started with doom=0."
+    text = "waiting for the first frame" if model.info.games else why_no_doom(model.info)
     room = max(10, min(width - 4, 64))
     lines = wrap_spans([(text, theme.muted, False)], room)
     heading = [] if model.info.games else [[("No Doom here", theme.doom_text, True)], []]
