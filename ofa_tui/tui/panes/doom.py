@@ -69,7 +69,10 @@ def paint_doom(
     style: PictureStyle,
     player: str,
 ) -> Box | None:
-    """Draws all but the picture; returns the box for it, None where there is no frame. `player` says who plays."""
+    """Draws all but the picture; returns the box for it, None where there is no frame or no room.
+
+    `player` says who plays.
+    """
     doom = model.frame
     title = [("1 doom", theme.doom_text)]
     subtitle: list[tuple[str, int]] = []
@@ -80,6 +83,8 @@ def paint_doom(
     inner = draw_frame(grid, frame, theme, title, subtitle, active=active, inset=0)
     if doom is None:
         _paint_missing(grid, inner.x, inner.y, inner.width, inner.height, model, theme)
+        return None
+    if inner.width < 1 or inner.height < 1:
         return None
     grid.fill(inner.x, inner.y, inner.width, inner.height, 0x000000 if theme.dark else theme.background)
     return inner
@@ -126,7 +131,7 @@ def _paint_missing(grid: Grid, x: int, y: int, width: int, height: int, model: R
     room = max(10, min(width - 4, 64))
     lines = wrap_spans([(text, theme.muted, False)], room)
     heading = [] if model.info.games else [[("No Doom here", theme.doom_text, True)], []]
-    block = [*heading, *lines][: max(1, height)]
+    block = [*heading, *lines][:height]
     top = y + max(0, (height - len(block)) // 2)
     for row, line in enumerate(block):
         at = x + max(0, (width - room) // 2)
