@@ -284,7 +284,8 @@ class OfaApp(App[int], inherit_bindings=False):
 
     def boxes(self, width: int, height: int) -> dict[str, Box]:
         """Boxes of all visible panes, and of the prompt line while one is written."""
-        boxes = arrange(width, height, zoom=self.zoom, single=self.active, bar=self.replay is not None)
+        bar, games = self.replay is not None, self.engine.info.games > 0
+        boxes = arrange(width, height, zoom=self.zoom, single=self.active, bar=bar, games=games)
         boxes = with_footer_of(boxes, len(status.footer_lines(self._footer_message(), width, playing=self.playing)))
         if self.prompting:
             home = boxes.get("serve")

@@ -44,15 +44,18 @@ def cover(boxes: dict[str, Box], width: int, height: int) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("zoom", [None, "loss"])
-def test_every_cell_belongs_to_one_pane(zoom: str | None) -> None:
+@pytest.mark.parametrize(("bar", "games"), [*itertools.product((False, True), repeat=2)])
+def test_every_cell_belongs_to_one_pane(zoom: str | None, bar: bool, games: bool) -> None:
     widths, heights = (1, 20, 79, 80, 99, 100, 120, 159, 160, 200, 321), (1, 5, 6, 23, 24, 33, 34, 48, 60, 95)
     for width, height in itertools.product(widths, heights):
-        boxes = arrange(width, height, zoom=zoom)
+        boxes = arrange(width, height, zoom=zoom, bar=bar, games=games)
         assert all(count == 1 for row in cover(boxes, width, height) for count in row), (width, height)
         if size_class(width, height) is SizeClass.SINGLE or zoom:
             assert sum(name in PANES for name in boxes) == 1
         else:
-            assert all(name in boxes for name in PANES)
+            assert set(PANES) & boxes.keys() == (set(PANES) if games else set(PANES) - {"player"})
+            usual = arrange(width, height, zoom=zoom, bar=bar)
+            assert games or (boxes["loss"] == usual["doom"] and boxes["serve"].height > usual["serve"].height)
 
 
 def test_small_terminals_show_the_chosen_pane() -> None:

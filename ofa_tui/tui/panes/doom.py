@@ -131,7 +131,7 @@ def _paint_missing(grid: Grid, x: int, y: int, width: int, height: int, model: R
     room = max(10, min(width - 4, 64))
     lines = wrap_spans([(text, theme.muted, False)], room)
     heading = [] if model.info.games else [[("No Doom here", theme.doom_text, True)], []]
-    block = [*heading, *lines][:height]
+    block = ([*heading, *lines] if len(heading) + len(lines) <= height else lines)[:height]
     top = y + max(0, (height - len(block)) // 2)
     for row, line in enumerate(block):
         at = x + max(0, (width - room) // 2)
