@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_NICE = ((1, 10), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7), (1, 1.2, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8))
+_ROUNDEST_FIRST = (1, 5, 2, 3, 7, 1.5, 4, 6, 8, 2.5, 3.5, 4.5, 1.2)
+"""Mantissas of ticks on a log axis."""
 
 
 @dataclass(frozen=True)
@@ -36,20 +37,21 @@ def value_axis(low: float, high: float, log: bool) -> Axis:
 
 
 def ticks(axis: Axis, rows: int) -> list[float]:
-    """The most round values that stay at least three rows apart (two where there are few rows)."""
-    room = max(2, rows // (3 if rows > 8 else 2))
-    best: list[float] = []
+    """Round values, ascending, at least three rows apart (two where there are few rows), and as many as there are so.
+
+    On a log axis the roundest come first; the others fill what room they leave, so that no part goes without.
+    """
+    apart = 3 if rows > 8 else 2
     if axis.log and axis.high / axis.low > 1.6:
         decades = range(math.floor(math.log10(axis.low)), math.ceil(math.log10(axis.high)) + 1)
-        for nice in _NICE:
-            found = sorted({m * 10.0**d for d in decades for m in nice if axis.low <= m * 10.0**d <= axis.high})
-            places = axis.place(np.array(found)) * rows
-            if len(found) > max(room, len(best)) or (len(found) > 1 and np.diff(places).min() < 2.0):
-                break
-            best = found
-        if len(best) >= 2:
-            return best
-    step = nice_step((axis.high - axis.low) / room)
+        found: dict[float, float] = {}
+        for value in (mantissa * 10.0**decade for mantissa in _ROUNDEST_FIRST for decade in decades):
+            place = float(axis.place(np.array(value))) * rows
+            if 0 <= place <= rows and all(abs(place - other) >= apart for other in found.values()):
+                found[value] = place
+        if len(found) >= 2:
+            return sorted(found)
+    step = nice_step((axis.high - axis.low) / max(2, rows // apart))
     first = math.ceil(axis.low / step)
     return [k * step for k in range(first, math.floor(axis.high / step) + 1)]
 

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
+from ofa_tui.tui.terminal import moves_cursor
+
 BAR_CELLS = 24
 DRAW_EVERY_S = 0.1
 LINE_EVERY_S, LINE_EVERY_AT_MOST_S = 5.0, 60.0
@@ -47,7 +49,7 @@ class Progress:
         self._started = clock()
         self._drawn_at = float("-inf")
         self._first: tuple[float, float] | None = None
-        self._tty = self._stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._tty = self._stream.isatty() and moves_cursor()
         self._open_rows = 0
         """Rows of the terminal that the line takes which is still to be redrawn."""
         self._said: float | None = None

@@ -4,12 +4,32 @@ from __future__ import annotations
 
 import io
 
+import pytest
+
 from ofa_tui.progress import Progress
 
 
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
+
+
+@pytest.fixture(autouse=True)
+def term(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("TEXTUAL_DRIVER", raising=False)
+
+
+@pytest.mark.parametrize("term", ["dumb", "unknown", "", None])
+def test_a_terminal_that_cannot_move_its_cursor_gets_lines(term: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    if term is None:
+        monkeypatch.delenv("TERM")
+    else:
+        monkeypatch.setenv("TERM", term)
+    terminal = Terminal()
+    with Progress("digging", 10, terminal) as progress:
+        progress.update(1)
+    assert terminal.getvalue() == "digging: 10%\n"
 
 
 def test_a_line_that_is_left_is_ended_once() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 
 from ofa_tui import locations
@@ -22,14 +23,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     path = locations.preferences()
     if args.write:
-        if path.exists():
+        if os.path.lexists(path):
             raise OfaError(f"{path} is there already; change it, or move it away first")
         advice = "name another folder with OFA_TUI_CONFIG"
         make_folder(path.parent, advice)
         write_whole(path, file_to_begin_with().encode(), advice)
         print(f"wrote {path}")
         return 0
-    print(key_table(apply_keymap(read_preferences().keys)))
+    try:
+        actions = apply_keymap(read_preferences().keys)
+    except OfaError:
+        print(key_table(ACTIONS), "\nthese are the usual keys", sep="\n", flush=True)
+        raise
+    print(key_table(actions))
     print(f"\nothers come from {path}" + ("" if path.exists() else f", which {command()} keys --write writes"))
     return 0
 

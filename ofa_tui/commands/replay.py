@@ -28,10 +28,10 @@ def run(args: argparse.Namespace) -> int:
     if args.follow and args.folder == locations.recording():
         raise OfaError("--follow is for a run that is being recorded; give its folder, too")
     if args.follow and (args.folder / "frames").is_dir():
-        check_terminal()
+        check_terminal(replay=True)
         wait_for_begin(args.folder)
     engine = ReplayEngine(args.folder, speed=args.speed, follow=args.follow)
-    check_terminal()
+    check_terminal(replay=True)
     return run_ui(engine)
 
 

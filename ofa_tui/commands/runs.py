@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from ofa_tui.settings import named_path
 from ofa_tui.tui import picture
 from ofa_tui.tui.colour import Depth, detect_depth
 from ofa_tui.tui.encode import encode_rows
+from ofa_tui.tui.terminal import moves_cursor
 
 PICTURE_COLUMNS, PICTURE_ROWS = 24, 9
 BRIGHTER = 0.8
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     lines: Iterable[str]
     if args.json:
         lines = (json.dumps({name: _plain(value) for name, value in figures_of(run).items()}) for run in runs)
-    elif args.table or not sys.stdout.isatty() or depth is Depth.NONE or os.environ.get("TERM") == "dumb":
+    elif args.table or not sys.stdout.isatty() or depth is Depth.NONE or not moves_cursor():
         lines = _table([figures_of(run) for run in runs])
     else:
         lines = (line for run in runs for line in _block(run, depth))

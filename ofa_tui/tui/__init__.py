@@ -21,7 +21,7 @@ def run_ui(engine: Engine, options: UiOptions | None = None) -> int:
 
     from ofa_tui.tui.terminal import check_terminal, moves_cursor
 
-    check_terminal()
+    check_terminal(replay=engine.info.backend == "replay")
     if not moves_cursor():
         from ofa_tui.tui.lines import run_lines
 

@@ -29,9 +29,10 @@ from ofa_tui.engine.protocol import Engine, Event, Snapshot
 from ofa_tui.engine.replay import ReplayEngine
 from ofa_tui.errors import AbortedError, OfaError
 from ofa_tui.tui import handlers, manual
-from ofa_tui.tui.actions import Action
+from ofa_tui.tui.actions import GROUPS, Action
 from ofa_tui.tui.board import Board
 from ofa_tui.tui.colour import Depth, detect_depth, to_hex
+from ofa_tui.tui.dialogs import Commands
 from ofa_tui.tui.flow import RATE_WINDOW_S, FrameFlow
 from ofa_tui.tui.games import Games
 from ofa_tui.tui.grid import Grid
@@ -87,6 +88,7 @@ class OfaApp(App[int], inherit_bindings=False):
     TITLE = "ofa-tui"
     HORIZONTAL_BREAKPOINTS = HORIZONTAL_BREAKPOINTS
     ENABLE_COMMAND_PALETTE = True
+    COMMANDS = {Commands}  # noqa: RUF012
     COMMAND_PALETTE_BINDING = "f24"
     """Unreachable on purpose: the palette's key is in the action table."""
     ESCAPE_TO_MINIMIZE = False
@@ -310,7 +312,8 @@ class OfaApp(App[int], inherit_bindings=False):
 
     def boxes(self, width: int, height: int) -> dict[str, Box]:
         """Boxes of all visible panes, and of the prompt line while one is written."""
-        boxes = arrange(width, height, zoom=self.zoom, single=self.active, bar=self.replay is not None)
+        bar, games = self.replay is not None, self.engine.info.games > 0
+        boxes = arrange(width, height, zoom=self.zoom, single=self.active, bar=bar, games=games)
         boxes = with_footer_of(boxes, len(status.footer_lines(self._footer_message(), width, playing=self.playing)))
         if self.prompting:
             home = boxes.get("serve")
@@ -622,7 +625,7 @@ class OfaApp(App[int], inherit_bindings=False):
         return f" to stream {self.model.stream}" if self.engine.info.streams > 1 else ""
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        for action in self.actions:
+        for action in sorted(self.actions, key=lambda action: GROUPS.index(action.group)):
             if action.palette and self.available(action):
                 yield SystemCommand(action.help, ", ".join(action.keys), partial(self.do.perform, action.name))
         for name in self.themes:

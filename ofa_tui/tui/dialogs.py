@@ -12,9 +12,10 @@ from textual import events
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding
-from textual.command import CommandPalette
+from textual.command import CommandPalette, DiscoveryHit, Hits
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
+from textual.system_commands import SystemCommandsProvider
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -41,6 +42,15 @@ class Dialog(ModalScreen[object]):
 
     def on_unmount(self) -> None:
         forget_closed_widgets()
+
+
+class Commands(SystemCommandsProvider):
+    """Shows all commands in the app's order, where Textual sorts them by name."""
+
+    async def discover(self) -> Hits:
+        for name, explanation, callback, shown in self.app.get_system_commands(self.screen):
+            if shown:
+                yield DiscoveryHit(name, callback, help=explanation)
 
 
 class Palette(CommandPalette):

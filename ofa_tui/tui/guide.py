@@ -32,16 +32,20 @@ class Stop:
     pane: str
     explanation: str
     actions: tuple[str, ...]
+    of_replay: str = ""
+    """The explanation in a replay, where it is another."""
 
 
 STOPS = (
-    Stop("doom", "A live game of Doom. A scripted player plays it, or you do.", ("manual", "hunt", "automap")),
+    Stop("doom", "A live game of Doom. A scripted player plays it, or you do.", ("manual", "hunt", "automap"),
+         "The game of Doom that was played in the recorded run."),
     Stop("sms", "What works: the colour of an SM is its role, its brightness how busy it is.",
          ("train_to_serve", "train_to_doom")),
     Stop("loss", "How well the model learns. Line and band are the training loss, diamonds text that it never saw.",
          ("log_y",)),
     Stop("serve", "The model as it is now, writing. v is the version of its weights: one more with every step.",
-         ("prompt", "next_stream")),
+         ("prompt", "next_stream"),
+         "The model as it was then, writing. v is the version of its weights: one more with every step."),
     Stop("player", "Which keys the player holds in this tic, where it is and how it fares.", ("rewind", "forward")),
 )  # fmt: skip
 
@@ -68,11 +72,13 @@ class GuideScreen(Dialog):
         Binding("q", "close", show=False),
     ]
 
-    def __init__(self, actions: Sequence[Action], theme: Theme, point: Callable[[str], Box | None]) -> None:
+    def __init__(
+        self, actions: Sequence[Action], theme: Theme, point: Callable[[str], Box | None], *, replay: bool = False
+    ) -> None:
         super().__init__()
         self._actions = {action.name: action for action in actions}
         self._help_keys = self._actions["help"].keys
-        self._theme, self._point = theme, point
+        self._theme, self._point, self._replay = theme, point, replay
         self._at = 0
 
     def compose(self) -> ComposeResult:
@@ -111,7 +117,8 @@ class GuideScreen(Dialog):
 
     def _text(self, width: int) -> Text:
         stop, theme = STOPS[self._at], self._theme
-        text = Text(textwrap.fill(stop.explanation, width) + "\n\n", to_hex(theme.text))
+        explanation = (self._replay and stop.of_replay) or stop.explanation
+        text = Text(textwrap.fill(explanation, width) + "\n\n", to_hex(theme.text))
         for action in (self._actions[name] for name in stop.actions if name in self._actions):
             key = show_key(action.keys[0]) if action.keys else ":"
             text.append(f"{key} ", f"bold {to_hex(theme.key)}")

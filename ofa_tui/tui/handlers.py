@@ -23,6 +23,7 @@ from ofa_tui.tui.guide import GuideScreen
 from ofa_tui.tui.layout import Box, SizeClass
 from ofa_tui.tui.options import short_path
 from ofa_tui.tui.panes import sms
+from ofa_tui.tui.panes.doom import why_no_doom
 from ofa_tui.tui.picture import GAMMAS, HALF_BLOCK_COLUMNS
 from ofa_tui.tui.remembered import remember_introduction
 from ofa_tui.tui.replay_handlers import ReplayHandlers
@@ -78,7 +79,7 @@ class Handlers(DoomHandlers, ReplayHandlers):
         """Does the action called `name`, if this run has it."""
         action = next(action for action in self._app.actions if action.name == name)
         if missing := self._app.missing(action):
-            self._app.say(LACKS[missing] or self._app.engine.info.doom_missing)
+            self._app.say(LACKS[missing] or why_no_doom(self._app.engine.info))
         else:
             getattr(self, f"do_{name}")()
 
@@ -377,7 +378,7 @@ class Handlers(DoomHandlers, ReplayHandlers):
 
         remember_introduction()
         shown = [a for a in app.actions if app.available(a)]
-        app.push_screen(GuideScreen(shown, app.colours, point), ended)
+        app.push_screen(GuideScreen(shown, app.colours, point, replay=app.model.replay), ended)
 
     def do_palette(self) -> None:
         self._app.push_screen(Palette())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 
 from ofa_tui.errors import OfaError
 from ofa_tui.installation import command
@@ -50,7 +51,8 @@ def parse_keymap(table: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
     keymap: dict[str, tuple[str, ...]] = {}
     for name, keys in table.items():
         if name not in known:
-            raise OfaError(f"there is no action {name!r}; see {command()} keys")
+            near = "".join(f"did you mean {other}? " for other in get_close_matches(name, known, 1))
+            raise OfaError(f"there is no action {name!r}; {near}{command()} keys lists all of them")
         listed = [keys] if isinstance(keys, str) else keys
         if not isinstance(listed, list) or not all(isinstance(key, str) for key in listed):
             raise OfaError(f'{name} takes a key or a list of keys, like {name} = "k"')

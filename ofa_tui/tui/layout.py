@@ -63,16 +63,19 @@ def picture_rows(columns: int) -> int:
 
 
 def arrange(
-    width: int, height: int, *, zoom: str | None = None, single: str = "doom", bar: bool = False
+    width: int, height: int, *, zoom: str | None = None, single: str = "doom", bar: bool = False, games: bool = True
 ) -> dict[str, Box]:
     """Boxes of "header", "tiles", "footer" and of the panes that show; with `bar` also of "replay", above the footer.
 
-    `zoom` names a pane that takes all the room; `single` is the pane shown where only one fits.
+    `zoom` names a pane that takes all the room; `single` is the pane shown where only one fits. Without `games` the
+    loss curve has the picture's place, and there is no player.
     """
     if bar and height > LEAST_ROWS:
         boxes = _arrange(width, height, size_class(width, height), 1, zoom, single)
-        return boxes | {"replay": Box(0, height - 2, width, 1)}
-    return _arrange(width, height, size_class(width, height), 0, zoom, single)
+        boxes |= {"replay": Box(0, height - 2, width, 1)}
+    else:
+        boxes = _arrange(width, height, size_class(width, height), 0, zoom, single)
+    return boxes if games or not {"doom", "player"} <= boxes.keys() else _without_games(boxes)
 
 
 def _arrange(
@@ -97,6 +100,14 @@ def _arrange(
     else:
         boxes |= _narrow(width, top, rows)
     return boxes
+
+
+def _without_games(boxes: dict[str, Box]) -> dict[str, Box]:
+    """The Doom pane, which has only a sentence to say, in the player's place; the loss in its; serve in both others."""
+    loss, player = boxes["loss"], boxes["player"]
+    serve = loss._replace(height=loss.height + boxes["serve"].height)
+    others = {name: box for name, box in boxes.items() if name != "player"}
+    return others | {"loss": boxes["doom"], "doom": player, "serve": serve}
 
 
 def with_footer_of(boxes: dict[str, Box], rows: int) -> dict[str, Box]:

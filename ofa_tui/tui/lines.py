@@ -11,11 +11,12 @@ from ofa_tui.engine.protocol import Engine, Snapshot
 from ofa_tui.errors import AbortedError
 from ofa_tui.progress import Progress
 from ofa_tui.signals import SignalledError, signals_raise
+from ofa_tui.tui.terminal import WITHOUT_A_TERMINAL
 
 POLLS_PER_S = 10
 HINT = (
-    "ofa-tui: this terminal cannot show the UI (TERM={term!r}), so the run goes by in lines; Ctrl-C ends it. "
-    "--record DIR keeps it, and TERM=xterm-256color shows it where the terminal can move its cursor"
+    "ofa-tui: this terminal cannot show the UI (TERM={term!r}), so the {what} goes by in lines; Ctrl-C ends it. "
+    "{way_out}, and TERM=xterm-256color shows it where the terminal can move its cursor"
 )
 
 
@@ -24,14 +25,16 @@ def run_lines(engine: Engine, term: str, *, sleep: Callable[[float], None] = tim
 
     Raises AbortedError where the kernel stopped itself. Must be called from the main thread.
     """
-    say(HINT.format(term=term))
-    progress = Progress("running", total=engine.info.steps)
+    replay = engine.info.backend == "replay"
+    what = "replay" if replay else "run"
+    say(HINT.format(term=term, what=what, way_out=WITHOUT_A_TERMINAL[replay]))
+    progress = Progress("replaying" if replay else "running", total=engine.info.steps)
     figures = _Figures(engine)
     code = 0
     try:
         with signals_raise():
             engine.start()
-            while figures.take(engine.poll()).state not in ("finished", "stopped", "aborted"):
+            while figures.take(engine.poll()).state not in ("finished", "stopped", "aborted", "broken off"):
                 progress.update(figures.steps, figures.text())
                 sleep(1 / POLLS_PER_S)
     except KeyboardInterrupt:

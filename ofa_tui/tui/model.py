@@ -15,7 +15,7 @@ from ofa_tui.tui.run_log import RunLog
 from ofa_tui.tui.task_times import TaskTimes
 
 HISTORY = 240
-"""Samples kept of every telemetry value."""
+"""Samples kept of every telemetry value, for its curve."""
 SAMPLE_S = 0.5
 """Time between two samples, and the window busy shares are measured over."""
 STORIES = 24
@@ -159,6 +159,26 @@ class RunModel:
         """SMs of each role, in the order of abi.ROLES."""
         return np.bincount(self.roles, minlength=len(abi.ROLES))[: len(abi.ROLES)].tolist()
 
+    def figures(self) -> dict[str, float]:
+        """The newest value of everything of which `history` keeps samples."""
+        if self.snapshot is None:
+            return {}
+        values = {
+            "train": self.snapshot.train_tokens_per_s,
+            "step": self.snapshot.step_ms,
+            "serve": self.snapshot.served_per_s,
+            "doom": self.snapshot.frames_per_s,
+            **self.snapshot.device,
+        }
+        if self.losses.count:
+            values["loss"] = float(self.losses.values[-1])
+        if self.sweeps:
+            values[HELD_OUT_TILE] = self.sweeps[-1].loss
+        if self.frame is not None:
+            status = self.frame.status
+            values["frame"] = (int(status["render_ns"]) + int(status["think_ns"])) / 1e6
+        return values
+
     def absorb(self, snapshot: Snapshot) -> None:
         before, self.snapshot = self.snapshot, snapshot
         self.log.absorb(self.info, before, snapshot)
@@ -181,7 +201,7 @@ class RunModel:
         still = before is not None and snapshot.state != "running" and snapshot.seconds == before.seconds
         held = still and not self.replay
         if held and not self._held:
-            self._sample_values(snapshot)
+            self._sample_values()
             self.busy = np.zeros(self.info.n_sms)
         elif snapshot.seconds - self._sampled_s >= SAMPLE_S:
             self._sample(snapshot)
@@ -217,28 +237,15 @@ class RunModel:
     def _sample(self, snapshot: Snapshot) -> None:
         elapsed_ns = (snapshot.seconds - self._sampled_s) * 1e9
         self._sampled_s = snapshot.seconds
-        self._sample_values(snapshot)
+        self._sample_values()
         if snapshot.sms is not None:
             self._sample_sms(snapshot.sms["op_ns"].astype(np.float64), elapsed_ns)
 
-    def _sample_values(self, snapshot: Snapshot) -> None:
-        values = {
-            "train": snapshot.train_tokens_per_s,
-            "step": snapshot.step_ms,
-            "serve": snapshot.served_per_s,
-            "doom": snapshot.frames_per_s,
-            **snapshot.device,
-        }
-        if self.losses.count:
-            values["loss"] = float(self.losses.values[-1])
-        if self.sweeps:
-            values[HELD_OUT_TILE] = self.sweeps[-1].loss
-        if self.frame is not None:
-            status = self.frame.status
-            values["frame"] = (int(status["render_ns"]) + int(status["think_ns"])) / 1e6
-            self.health.append(float(status["health"]))
-        for name, value in values.items():
+    def _sample_values(self) -> None:
+        for name, value in self.figures().items():
             self.history.setdefault(name, deque(maxlen=HISTORY)).append(float(value))
+        if self.frame is not None:
+            self.health.append(float(self.frame.status["health"]))
 
     def _sample_sms(self, op_ns: np.ndarray, elapsed_ns: float) -> None:
         if self._op_ns is not None and self._op_ns.shape == op_ns.shape:

@@ -6,7 +6,6 @@ import ast
 import inspect
 import json
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from ofa_tui import locations
 from ofa_tui.errors import OfaError
+from ofa_tui.tui import toml_file
 from ofa_tui.tui.actions import ACTIONS, Action
 from ofa_tui.tui.colour import Depth
 from ofa_tui.tui.keymap import Keymap, apply_keymap, parse_keymap
@@ -77,10 +77,10 @@ def read_preferences() -> Preferences:
     """The person's file, or the defaults where there is none. Raises OfaError that names it and what is wrong in it."""
     path = locations.preferences()
     try:
-        return parse_preferences(path.read_text(encoding="utf-8"))
+        return parse_preferences(toml_file.read_text(path))
     except FileNotFoundError:
         return Preferences()
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         raise OfaError(f"{path} cannot be read: {error}; correct or remove it") from None
     except OfaError as error:
         raise OfaError(f"{path}: {error}") from None
@@ -88,7 +88,7 @@ def read_preferences() -> Preferences:
 
 def parse_preferences(text: str) -> Preferences:
     """Raises ValueError for what is not TOML, OfaError for names and values that there are not."""
-    table = tomllib.loads(text)
+    table = toml_file.parse(text)
     keys = table.pop("keys", {})
     for name, value in table.items():
         _check(name, value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import select
-import shutil
 import signal
 import sys
 import threading
@@ -15,8 +14,11 @@ from types import FrameType
 from ofa_tui.errors import OfaError
 from ofa_tui.tui.glyphs import translated
 
-LEAST_COLUMNS, LEAST_ROWS = 24, 6
-"""To start with. A terminal that is made smaller later still shows what fits."""
+WITHOUT_A_TERMINAL = {
+    False: "--record DIR runs without one",
+    True: "ofa-tui screenshot, report and export --cast show a recorded run without one",
+}
+"""The way out, by whether it is a replay that cannot be shown."""
 GRACE_S = 8.0
 """How long an orderly exit may take after the terminal went away."""
 
@@ -26,20 +28,16 @@ def moves_cursor(environ: Mapping[str, str] = os.environ) -> bool:
     return bool(environ.get("TEXTUAL_DRIVER")) or environ.get("TERM", "") not in ("", "dumb", "unknown")
 
 
-def check_terminal(environ: Mapping[str, str] = os.environ) -> None:
+def check_terminal(environ: Mapping[str, str] = os.environ, *, replay: bool = False) -> None:
     """Raises OfaError, with the way out, where neither the UI nor its lines (moves_cursor) can be shown."""
-    way_out = "use a real terminal, or --record DIR to run without one"
     if environ.get("TEXTUAL_DRIVER"):  # a browser or a test feeds the app
         return
     for stream, name in ((sys.__stdin__, "input"), (sys.__stdout__, "output"), (sys.__stderr__, "error output")):
         if stream is None or not stream.isatty():
-            raise OfaError(f"the terminal UI needs a terminal, but standard {name} is not one; {way_out}")
-    columns, rows = shutil.get_terminal_size()
-    if moves_cursor(environ) and (columns < LEAST_COLUMNS or rows < LEAST_ROWS):
-        raise OfaError(
-            f"a terminal of {columns}x{rows} is too small for even one pane; "
-            f"enlarge it to {LEAST_COLUMNS}x{LEAST_ROWS}, or use --record DIR to run without one"
-        )
+            raise OfaError(
+                f"the terminal UI needs a terminal, but standard {name} is not one; use a real terminal, or: "
+                f"{WITHOUT_A_TERMINAL[replay]}"
+            )
 
 
 @contextmanager

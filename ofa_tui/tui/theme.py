@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from ofa_tui import abi, locations
 from ofa_tui.errors import OfaError
+from ofa_tui.tui import toml_file
 from ofa_tui.tui.colour import Depth, blend, parse_hex
 
 
@@ -103,8 +103,10 @@ def _in_sixteen(theme: Theme) -> Theme:
 def read_theme(path: Path) -> Theme:
     """Raises OfaError for a file that is not a complete theme."""
     try:
-        return _theme_of(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
+        return _theme_of(toml_file.parse(toml_file.read_text(path)))
+    except FileNotFoundError:
+        raise OfaError(f"theme {path} cannot be used: it is not there; correct or remove it") from None
+    except ValueError as error:
         raise OfaError(f"theme {path} cannot be used: {error}; correct or remove it") from None
 
 
@@ -114,6 +116,10 @@ def _theme_of(data: Mapping[str, Any]) -> Theme:
     needed = [f.name for f in fields(Theme) if f.name not in _NO_COLOURS]
     if not isinstance(data.get("name"), str) or not data["name"]:
         raise ValueError("it has no name")
+    summary = str(data.get("summary", ""))
+    for what, text in (("name", data["name"]), ("summary", summary)):
+        if not text.isprintable():
+            raise ValueError(f"its {what} is {text!r}, with characters that cannot be printed")
     if not isinstance(data.get("dark"), bool):
         raise ValueError("dark must be true or false")
     if not isinstance(colours, dict):
@@ -121,9 +127,9 @@ def _theme_of(data: Mapping[str, Any]) -> Theme:
     if missing := [name for name in needed if name not in colours]:
         raise ValueError(f"[colours] lacks {', '.join(missing)}")
     if unknown := [name for name in colours if name not in needed]:
-        raise ValueError(f"[colours] knows no colour {', '.join(unknown)}")
+        raise ValueError(f"[colours] knows no colour {', '.join(map(repr, unknown))}")
     packed = {name: parse_hex(value) for name, value in colours.items()}
-    return Theme(name=data["name"], summary=str(data.get("summary", "")), dark=data["dark"], **packed)
+    return Theme(name=data["name"], summary=summary, dark=data["dark"], **packed)
 
 
 def load_themes() -> dict[str, Theme]:

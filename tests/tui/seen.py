@@ -86,9 +86,9 @@ def _number(colour: object) -> int:
 
 
 def picture_box(app: OfaApp) -> Box:
-    """The cells of the screen that the game's picture takes; empty where the Doom pane does not show."""
+    """The cells of the screen that the game's picture takes; empty where there is none."""
     box = app.boxes(*app.size).get("doom")
-    if box is None:
+    if box is None or not app.engine.info.games:
         return Box(0, 0, 0, 0)
     sides = int(app._frame("doom").sides)
     inner = Box(box.x + sides, box.y + 1, box.width - 2 * sides, box.height - 1 - sides)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +16,10 @@ from PIL import Image
 from ofa_tui import abi
 from ofa_tui.engine.protocol import AppliedEvent, Event, Saved, Snapshot
 from ofa_tui.errors import AbortedError, OfaError
+from ofa_tui.tui.actions import ACTIONS, GROUPS
 from ofa_tui.tui.app import OfaApp
 from ofa_tui.tui.colour import Depth
+from ofa_tui.tui.dialogs import Commands
 from ofa_tui.tui.options import UiOptions
 from ofa_tui.tui.screenshot import screen_grid
 from ofa_tui.tui.session import closing_line
@@ -216,6 +219,22 @@ async def test_themes_and_help_and_palette() -> None:
         assert len(run.app.screen_stack) == 2
         await run.press("escape")
         assert len(run.app.screen_stack) == 1
+
+
+async def test_the_palette_has_the_order_of_the_help() -> None:
+    async with session() as run:
+        shown = [hit.text async for hit in Commands(run.app.screen).discover()]
+        groups = [action.group for text in shown for action in ACTIONS if action.help == text and action.palette]
+        assert [group for group, _ in itertools.groupby(groups)] == ["run", "Doom", "view", "program"]
+        assert groups == sorted(groups, key=GROUPS.index)
+        await run.press(":")
+        for _ in range(100):
+            await run.pilot.pause()
+            if shown[0] in run.text():
+                break
+        lines = [line.strip() for line in run.text().splitlines()]
+        assert lines.index(shown[0]) < lines.index(shown[1]) < lines.index(shown[2])
+        assert shown[0] == "pause and go on"
 
 
 async def test_screenshots(tmp_path: Path) -> None:

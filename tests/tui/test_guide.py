@@ -8,6 +8,8 @@ import pytest
 from app_session import session, steady  # noqa: F401
 from hypothesis import given
 from hypothesis import strategies as st
+from replay_session import record, replaying
+from textual.widgets import Static
 
 from ofa_tui import locations
 from ofa_tui.tui.actions import ACTIONS
@@ -71,3 +73,14 @@ async def test_the_key_of_the_help_brings_it_back() -> None:
         assert isinstance(run.app.screen, HelpScreen) and run.app.active == "loss"
         await run.press("f1", "escape")
         assert len(run.app.screen_stack) == 1 and run.app.active == "loss"
+
+
+@pytest.mark.usefixtures("steady")
+async def test_of_a_replay_it_says_nothing_that_only_a_live_run_can_do(tmp_path: Path) -> None:
+    async with replaying(record(tmp_path / "run"), options=UiOptions(depth=Depth.TRUECOLOR, introduce=True)) as run:
+        for stop in STOPS:
+            assert isinstance(run.app.screen, GuideScreen) and run.app.active == stop.pane
+            said = " ".join(run.app.screen.query_one(Static).visual.plain.split())  # type: ignore[attr-defined]
+            assert said.startswith(stop.of_replay or stop.explanation)
+            assert "live" not in said and "or you do" not in said and "prompt" not in said
+            await run.press("enter")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
+from pathlib import Path
 
 import pytest
+from app_session import steady  # noqa: F401
 from hypothesis import given
 from hypothesis import strategies as st
+from replay_session import record, replaying
 
 from ofa_tui.tui.layout import PANES, Box, SizeClass, arrange, size_class, with_footer_of
 
@@ -44,15 +48,18 @@ def cover(boxes: dict[str, Box], width: int, height: int) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("zoom", [None, "loss"])
-def test_every_cell_belongs_to_one_pane(zoom: str | None) -> None:
+@pytest.mark.parametrize(("bar", "games"), [*itertools.product((False, True), repeat=2)])
+def test_every_cell_belongs_to_one_pane(zoom: str | None, bar: bool, games: bool) -> None:
     widths, heights = (1, 20, 79, 80, 99, 100, 120, 159, 160, 200, 321), (1, 5, 6, 23, 24, 33, 34, 48, 60, 95)
     for width, height in itertools.product(widths, heights):
-        boxes = arrange(width, height, zoom=zoom)
+        boxes = arrange(width, height, zoom=zoom, bar=bar, games=games)
         assert all(count == 1 for row in cover(boxes, width, height) for count in row), (width, height)
         if size_class(width, height) is SizeClass.SINGLE or zoom:
             assert sum(name in PANES for name in boxes) == 1
         else:
-            assert all(name in boxes for name in PANES)
+            assert set(PANES) & boxes.keys() == (set(PANES) if games else set(PANES) - {"player"})
+            usual = arrange(width, height, zoom=zoom, bar=bar)
+            assert games or (boxes["loss"] == usual["doom"] and boxes["serve"].height > usual["serve"].height)
 
 
 def test_small_terminals_show_the_chosen_pane() -> None:
@@ -70,3 +77,19 @@ def test_a_footer_of_more_rows_takes_them_from_what_stands_above_it(width: int, 
         if name != "footer":
             assert box[:3] == before[name][:3] and box.y + box.height <= height - rows
             assert box == before[name] or box.y + box.height == height - rows
+
+
+@pytest.mark.usefixtures("steady")
+async def test_a_replay_without_games_gives_their_place_away_and_says_why(tmp_path: Path) -> None:
+    facts = record(tmp_path / "run") / "run.json"
+    told = json.loads(facts.read_text())
+    told["run"] |= {"games": 0, "doom_missing": "No SM plays Doom in this run; give it one with --sms doom=1."}
+    facts.write_text(json.dumps(told))
+    async with replaying(tmp_path / "run", 120, 40) as run:
+        boxes = run.app.boxes(120, 40)
+        assert boxes["loss"].width * boxes["loss"].height > boxes["doom"].width * boxes["doom"].height
+        assert "No game was played in this recorded run." in run.text("doom") and "--sms" not in run.text()
+        await run.press("g")
+        assert "--sms" not in run.text()
+        await run.press("5")
+        assert "no game was played" in run.text("player")

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ofa_tui import abi
-from ofa_tui.engine.protocol import AppliedEvent, Event, ServedToken, Snapshot
+from ofa_tui.engine.protocol import AppliedEvent, Event, ServedToken, Snapshot, StepLoss, SweepLoss
 from ofa_tui.errors import OfaError
 from ofa_tui.tui.colour import Depth
 from ofa_tui.tui.grid import Grid
 from ofa_tui.tui.layout import Box, Frame, SizeClass
-from ofa_tui.tui.model import FRESH_PIECES, RunModel, Story
+from ofa_tui.tui.model import FRESH_PIECES, SAMPLE_S, RunModel, Story
 from ofa_tui.tui.panes import doom, loss, player, serve, sms, status, streams
 from ofa_tui.tui.plot import PlotView
 from ofa_tui.tui.theme import load_themes, read_theme
@@ -217,6 +217,28 @@ def test_tiles_do_not_overlap_and_have_units_where_there_is_room(n_sms: int, wid
     assert all(a + room < b for (a, room, _), (b, _, _) in pairwise(places))
     if width >= 160:
         assert all(unit or not tile.unit for tile, (_, _, unit) in zip(shown, places, strict=True))
+
+
+def test_a_tile_has_the_value_that_its_pane_has_also_between_two_samples() -> None:
+    model = run_model(4)
+    assert model.snapshot is not None
+    newest = replace(
+        model.snapshot,
+        seconds=model.snapshot.seconds + SAMPLE_S / 10,
+        losses=[StepLoss(90_000, 1.234, 1e-3, model.snapshot.seconds)],
+        sweeps=[SweepLoss(90_001, 2.345, 1, True)],
+        served_per_s=321.0,
+        frames_per_s=12.3,
+    )
+    samples = len(model.history["loss"])
+    model.absorb(newest)
+    assert len(model.history["loss"]) == samples, "no sample was due"
+    assert {("loss", "1.234"), ("val", "2.345"), ("serve", "321"), ("doom", "12.3")} <= {
+        (tile.label, tile.value) for tile in status.tiles(model, THEME)
+    }
+    grid = Grid(60, 12, THEME.text, THEME.background)
+    loss.paint_loss(grid, Frame(), model, THEME, PlotView(), False)
+    assert "train 1.234" in grid.lines()[-1] and "val 2.345" in grid.lines()[-1]
 
 
 def test_what_stands_still_is_said_without_decimals() -> None:

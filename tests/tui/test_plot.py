@@ -7,6 +7,8 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ofa_tui.axes import Axis, column_bounds, nice_step, smooth, step_label, ticks, value_axis
 from ofa_tui.tui import plot
@@ -86,8 +88,16 @@ def test_ticks_are_round_inside_and_apart() -> None:
                 assert all(axis.low <= v <= axis.high for v in values)
                 places = axis.place(np.array(values)) * rows
                 assert len(values) < 2 or np.diff(places).min() >= 1.5, (low, high, log, rows, values)
+    assert ticks(value_axis(2.9, 10.8, True), 9) == [3, 5, 10]
     assert [nice_step(x) for x in (0.7, 1.2, 3, 51)] == [1, 2, 5, 100]
     assert [step_label(s) for s in (500, 1000, 1500, 20000)] == ["500", "1k", "1.5k", "20k"]
+
+
+@given(st.floats(0.5, 11), st.floats(2.5, 20), st.integers(9, 40))
+def test_both_halves_of_a_log_axis_have_a_tick(low: float, ratio: float, rows: int) -> None:
+    axis = value_axis(low, low * ratio, True)
+    places = axis.place(np.array(ticks(axis, rows))) * rows
+    assert np.diff(places).min() >= 3 and places[0] < rows / 2 < places[-1]
 
 
 def test_braille_bits() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import string
+from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -104,7 +107,9 @@ def test_the_file_to_begin_with_changes_nothing_until_a_line_is_uncommented() ->
         ('colours = "8"\n', "colours is '8'; choose auto, truecolor, 256, 16, none"),
         ('screenshots = "a\\u0000b"\n', "screenshots is 'a\\x00b', with characters that cannot be printed"),
         ("keys = 3\n", "keys is a table"),
-        ("[keys]\npuase = 'p'\n", "no action 'puase'"),
+        ("[keys]\npuase = 'p'\n", "no action 'puase'; did you mean pause? "),
+        ("[keys]\n\"\" = 'p'\n", "no action ''; "),
+        ("theme = " + "[" * 100_000, "cannot be read: it is nested too deeply; correct or remove it"),
         ("[keys]\npause = 3\n", "pause takes a key or a list"),
         ("[keys]\npause = ['z', 3]\n", "pause takes a key or a list"),
         ("[keys]\npause = 'spce'\n", "pause cannot have the key 'spce'"),
@@ -125,13 +130,44 @@ def test_what_there_is_not_is_refused_in_one_sentence_with_the_file(
     assert str(path) in str(failure.value)
     for command in (["keys"], ["--steps", "1"]):
         assert cli.main(command) == 2
-        assert capsys.readouterr().err.rstrip("\n").splitlines() == [f"ofa-tui: {failure.value}"]
+        out, err = capsys.readouterr()
+        assert err.rstrip("\n").splitlines() == [f"ofa-tui: {failure.value}"]
+        assert command != ["keys"] or all(action.help in out for action in ACTIONS), "the table to choose from"
 
 
-def test_a_folder_in_its_place_is_said(folder: Path) -> None:
-    (folder / "settings.toml").mkdir(parents=True)
-    with pytest.raises(OfaError, match=r"settings\.toml cannot be read"):
+def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
+    written('\ufefftheme = "ember"\n')
+    assert read_preferences().theme == "ember"
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+def test_what_is_no_file_is_said(make: Callable[[Path], None], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = locations.preferences()
+    make(path)
+    with pytest.raises(OfaError) as failure:
         read_preferences()
+    assert str(failure.value) == f"{path} cannot be read: it is not a regular file; correct or remove it"
+
+
+def test_what_the_system_refuses_is_said_with_the_path_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written("")
+
+    def refuse(path: Path, **_: object) -> str:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    with pytest.raises(OfaError) as failure:
+        read_preferences()
+    assert str(failure.value) == f"{path} cannot be read: Permission denied; correct or remove it"
+
+
+def test_a_link_to_nowhere_is_not_written_over(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = locations.preferences()
+    path.symlink_to(folder / "elsewhere.toml")
+    assert cli.main(["keys", "--write"]) == 2
+    assert "is there already" in capsys.readouterr().err and path.is_symlink()
 
 
 def test_a_start_without_a_terminal_needs_no_settings(capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,9 +48,11 @@ class Case(NamedTuple):
     """The one that is maximised."""
     streams: int = 1
     """Of several the second one is selected; all but the first rest now and then."""
+    games: int = 1
 
     def __str__(self) -> str:
         what = f"{self.sms}sm" if self.streams == 1 else f"{self.streams}streams"
+        what += "" if self.games else "-nodoom"
         return f"{self.columns}x{self.rows}-{what}" + (f"-{self.pane}" if self.pane else "")
 
     @property
@@ -67,13 +69,14 @@ CASES = (
     *(Case(*size, 132, "sms") for size in ((60, 20), (40, 12))),
     *(Case(*size, 4, pane, streams) for size, streams in SEVERAL for pane in ("", "serve")),
     Case(60, 20, 4, "serve", 4),
+    *(Case(*size, 4, games=0) for size in ((200, 60), (120, 40), (80, 24))),
 )
 
 
 async def captured(case: Case, change: Callable[[str, Grid], None] = lambda pane, grid: None) -> Capture:
     """The case in every theme and depth; `change` is done to each pane that was painted."""
     async with session(
-        case.columns, case.rows, sms=case.sms, streams=case.streams, telling=1, every_s=0.5
+        case.columns, case.rows, sms=case.sms, games=case.games, streams=case.streams, telling=1, every_s=0.5
     ) as run:
         for name, pane in run.app.panes.items():
 

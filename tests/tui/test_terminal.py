@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import codecs
+import json
 import os
 import re
 import shutil
@@ -10,6 +12,7 @@ import signal
 import subprocess
 import sys
 import termios
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,11 +24,15 @@ from rich.cells import cell_len
 from slow_link import spawn, wait_exit, watch
 from text_screen import TextScreen
 
-from ofa_tui.errors import AbortedError
+import ofa_tui.tui
+from ofa_tui.engine.replay import ReplayEngine
+from ofa_tui.errors import AbortedError, OfaError
+from ofa_tui.tui import screenshot
 from ofa_tui.tui.colour import Depth, detect_depth
 from ofa_tui.tui.glyphs import character_set, look_alike
 from ofa_tui.tui.lines import run_lines
-from ofa_tui.tui.terminal import input_closed
+from ofa_tui.tui.terminal import check_terminal, input_closed
+from tests.record.fake_engine import FrozenClock, record_fake
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = str(Path(__file__).with_name("demo.py"))
@@ -121,6 +128,36 @@ def test_a_dumb_terminal_gets_lines_with_a_hint() -> None:
     assert "\x1b" not in output.decode() and termios.tcgetattr(terminal) == before
 
 
+def test_lines_of_a_replay_end_with_it_and_advise_nothing_that_only_a_live_run_can_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = FrozenClock()
+    record_fake(tmp_path / "run")
+    says = json.loads((tmp_path / "run" / "summary.json").read_text())
+    for reason in ("finished", "killed"):
+        (tmp_path / "run" / "summary.json").write_text(json.dumps(says | {"exit_reason": reason}))
+        assert run_lines(ReplayEngine(tmp_path / "run", clock=clock), "dumb", sleep=clock.sleep) == 0
+        said = capsys.readouterr().err
+        assert "the replay goes by in lines" in said and "report and export --cast" in said
+        assert "--record" not in said
+
+
+@pytest.mark.parametrize("replay", [False, True])
+def test_any_size_will_do_and_a_pipe_is_refused_with_a_way_out(replay: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "1")
+    monkeypatch.setenv("LINES", "1")
+    near, far = os.openpty()
+    with open(far, "w") as terminal, open(os.devnull, "w") as pipe:
+        for name in ("__stdin__", "__stdout__", "__stderr__"):
+            monkeypatch.setattr(sys, name, terminal)
+        check_terminal({"TERM": "xterm"}, replay=replay)
+        monkeypatch.setattr(sys, "__stdout__", pipe)
+        with pytest.raises(OfaError, match="standard output is not one") as failure:
+            check_terminal({"TERM": "xterm"}, replay=replay)
+    os.close(near)
+    assert ("--record" in str(failure.value), "export --cast" in str(failure.value)) == (not replay, replay)
+
+
 def test_lines_end_with_the_run_and_its_errors() -> None:
     engine = FakeEngine(steps=40)
     assert run_lines(engine, "dumb", sleep=lambda _: None) == 0
@@ -171,6 +208,23 @@ def test_look_alikes_are_there_and_as_wide(text: str) -> None:
         assert [cell_len(c) for c in text if c.isprintable()] == [
             sum(map(cell_len, look_alike(c, codec))) for c in text if c.isprintable()
         ]
+
+
+def literals(path: Path) -> Iterator[str]:
+    """Of a source, without its docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    explained = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in explained:
+            yield node.value
+
+
+@pytest.mark.parametrize("codec", ["ascii", "cp437", "iso8859-1"])
+def test_every_character_that_the_ui_draws_has_a_look_alike(codec: str) -> None:
+    sources = set(Path(ofa_tui.tui.__file__).parent.rglob("*.py")) - {Path(screenshot.__file__)}  # has its own font
+    drawn = {character for path in sources for text in literals(path) for character in text}
+    assert {"►", "◆", "·", "╭"} <= drawn
+    assert not {c for c in drawn if "?" in look_alike(c, codec)} - {"?"}
 
 
 @pytest.mark.parametrize(

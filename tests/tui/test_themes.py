@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import fields
 from itertools import combinations
 from pathlib import Path
@@ -131,14 +132,22 @@ def test_a_theme_that_cannot_be_used_is_explained(tmp_path: Path) -> None:
     good = (locations.themes() / "dark.toml").read_text()
     for changed, words in (
         (good.replace('key = "#ffcf70"\n', ""), "lacks key"),
-        (good + 'glow = "#ffffff"\n', "knows no colour glow"),
+        (good + 'glow = "#ffffff"\n', "knows no colour 'glow'"),
         (good.replace('"#ffcf70"', '"yellow"', 1), "'yellow' is not a colour"),
         (good.replace("dark = true", "dark = 3"), "dark must be true or false"),
         (good.replace("[colours]", "[colors]"), "lacks "),
+        (good.replace('name = "dark"', 'name = "da\\u001b[31mrk"'), r"its name is 'da\\x1b\[31mrk', with characters"),
         ("name = ", "theme"),
+        ("name = " + "[" * 100_000, "nested too deeply"),
     ):
         path = tmp_path / "mine.toml"
         path.write_text(changed)
         with pytest.raises(OfaError, match=words) as failure:
             read_theme(path)
-        assert str(path) in str(failure.value)
+        assert str(path) in str(failure.value) and str(failure.value).isprintable()
+    path.write_text("\ufeff" + good)
+    assert read_theme(path).name == "dark"
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(OfaError, match="not a regular file"):
+        read_theme(path)

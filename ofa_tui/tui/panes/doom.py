@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ofa_tui.engine.protocol import Frame as DoomFrame
+from ofa_tui.engine.protocol import RunInfo
 from ofa_tui.tui.colour import Depth
 from ofa_tui.tui.draw import draw_frame
 from ofa_tui.tui.grid import Grid
@@ -52,6 +53,13 @@ def ammo_text(status: np.void) -> str:
     return "-" if kind is None else str(int(status["ammo"][kind]))
 
 
+def why_no_doom(info: RunInfo) -> str:
+    """Of a run without games. What a live run could do about it, a recorded one cannot any more."""
+    if info.backend == "replay":
+        return "No game was played in this recorded run."
+    return info.doom_missing or "No game runs: this run was started with doom=0."
+
+
 def paint_doom(
     grid: Grid,
     frame: Frame,
@@ -61,7 +69,10 @@ def paint_doom(
     style: PictureStyle,
     player: str,
 ) -> Box | None:
-    """Draws all but the picture; returns the box for it, None where there is no frame. `player` says who plays."""
+    """Draws all but the picture; returns the box for it, None where there is no frame or no room.
+
+    `player` says who plays.
+    """
     doom = model.frame
     title = [("1 doom", theme.doom_text)]
     subtitle: list[tuple[str, int]] = []
@@ -72,6 +83,8 @@ def paint_doom(
     inner = draw_frame(grid, frame, theme, title, subtitle, active=active, inset=0)
     if doom is None:
         _paint_missing(grid, inner.x, inner.y, inner.width, inner.height, model, theme)
+        return None
+    if inner.width < 1 or inner.height < 1:
         return None
     grid.fill(inner.x, inner.y, inner.width, inner.height, 0x000000 if theme.dark else theme.background)
     return inner
@@ -114,14 +127,11 @@ def draw_frame_picture(doom: DoomFrame, columns: int, rows: int, source: int, st
 
 
 def _paint_missing(grid: Grid, x: int, y: int, width: int, height: int, model: RunModel, theme: Theme) -> None:
-    if model.info.games:
-        text = "waiting for the first frame"
-    else:
-        text = model.info.doom_missing or "No game runs: this run was started with doom=0."
+    text = "waiting for the first frame" if model.info.games else why_no_doom(model.info)
     room = max(10, min(width - 4, 64))
     lines = wrap_spans([(text, theme.muted, False)], room)
     heading = [] if model.info.games else [[("No Doom here", theme.doom_text, True)], []]
-    block = [*heading, *lines][: max(1, height)]
+    block = ([*heading, *lines] if len(heading) + len(lines) <= height else lines)[:height]
     top = y + max(0, (height - len(block)) // 2)
     for row, line in enumerate(block):
         at = x + max(0, (width - room) // 2)

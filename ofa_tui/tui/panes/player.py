@@ -57,7 +57,8 @@ def paint_player(
 ) -> None:
     inner = draw_frame(grid, frame, theme, [("5 player", theme.doom_text)], active=active)
     if model.frame is None:
-        text = "no game runs" if not model.info.games else "waiting for the first frame"
+        missing = "no game was played" if model.replay else "no game runs"
+        text = "waiting for the first frame" if model.info.games else missing
         grid.text(inner.x, inner.y, text, theme.muted, limit=inner.width)
         return
     status = model.frame.status

@@ -119,11 +119,7 @@ def tiles(model: RunModel, theme: Theme) -> list[Tile]:
     """All tiles that have something to show, most important first."""
     snapshot = model.snapshot
     device = snapshot.device if snapshot else {}
-
-    def latest(key: str) -> float | None:
-        values = model.history.get(key)
-        return values[-1] if values else None
-
+    latest = model.figures().get
     out: list[Tile] = []
 
     def add(key: str, label: str, unit: str, colour: int, text: int, form: str = "") -> None:
