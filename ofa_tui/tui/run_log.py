@@ -83,7 +83,7 @@ def _steered(info: RunInfo, applied: list[AppliedEvent]) -> Iterator[Entry]:
 def event_text(info: RunInfo, event: Event) -> str:
     """What an event does, for people. Numbers of games and streams only where there are several."""
     stream = f"stream {event.target}: " if info.streams > 1 else ""
-    game = f"game {event.target + 1}: " if info.games > 1 else ""
+    game = f"game #{event.target}: " if info.games > 1 else ""
     args = event.args
     match event.action:
         case "set_role":

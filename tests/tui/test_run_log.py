@@ -20,11 +20,11 @@ ACTS = {
     "prompt": (Event("prompt", "token", 0, 1, (3, 0), "a\n  b"), "prompt “a b”", "stream 1: prompt “a b”"),
     "sampling": (Event("sampling", "token", 0, 7, SAMPLING), *["temperature 0.5, top-p 0.25, top-k 40, seed 7"] * 2),
     "end_story": (Event("end_story", "token", 0, 1), "the story ends", "stream 1: the story ends"),
-    "behaviour": (Event("behaviour", "tic", 0, 1, (1,)), "the player is to hunt", "game 2: the player is to hunt"),
-    "keys": (Event("keys", "tic", 0, 1, (50, 0, 0, 0)), "a person plays", "game 2: a person plays"),
-    "new_game": (Event("new_game", "tic", 0, 1, (1, 2, 3, 4)), "a new game", "game 2: a new game"),
-    "rewind": (Event("rewind", "tic", 0, 1, (-5,)), "5 s forward", "game 2: 5 s forward"),
-    "automap": (Event("automap", "tic", 0, 1, (0, 1, 0, 0)), "no automap", "game 2: no automap"),
+    "behaviour": (Event("behaviour", "tic", 0, 1, (1,)), "the player is to hunt", "game #1: the player is to hunt"),
+    "keys": (Event("keys", "tic", 0, 1, (50, 0, 0, 0)), "a person plays", "game #1: a person plays"),
+    "new_game": (Event("new_game", "tic", 0, 1, (1, 2, 3, 4)), "a new game", "game #1: a new game"),
+    "rewind": (Event("rewind", "tic", 0, 1, (-5,)), "5 s forward", "game #1: 5 s forward"),
+    "automap": (Event("automap", "tic", 0, 1, (0, 1, 0, 0)), "no automap", "game #1: no automap"),
 }  # fmt: skip
 
 
