@@ -71,8 +71,8 @@ class _LiveRecording:
     def write(self, snapshot: Snapshot) -> None:
         self._writer.write(snapshot)
 
-    def close(self) -> None:
-        self._writer.finish("recording stopped")
+    def close(self, exit_reason: str = "recording stopped", message: str = "") -> None:
+        self._writer.finish(exit_reason, message)
 
 
 def live_recorder(facts: Mapping[str, Any], info: RunInfo) -> Callable[[], _LiveRecording]:
