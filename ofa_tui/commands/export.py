@@ -35,7 +35,7 @@ WIDTH, HEIGHT = 320, 240
 MOST_GIF_FRAMES = 3000
 """Pillow holds them all in memory."""
 EVERY_OF_GIF = 3
-ADVICE = "make room, or choose another place with -o"
+ADVICE = "choose another place with -o"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

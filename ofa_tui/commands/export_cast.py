@@ -21,7 +21,7 @@ from ofa_tui.tui.theme import check_theme
 
 BEYOND_S = 1e-6
 """So far behind its end a record is at its end, however times are rounded."""
-ADVICE = "make room, or choose another place with -o"
+ADVICE = "choose another place with -o"
 
 
 def export_cast(args: argparse.Namespace) -> str:

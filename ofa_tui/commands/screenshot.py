@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     if args.live and args.folder != locations.recording():
         raise OfaError("a screenshot is of a recorded run or of a new one; leave out the folder, or --live")
     grid = _live_screen(args, size) if args.live else _recorded_screen(args, size)
-    write_whole(args.output, _encode(grid, args.output.suffix), "make room, or choose another place with -o")
+    write_whole(args.output, _encode(grid, args.output.suffix), "choose another place with -o")
     print(args.output)
     return 0
 

@@ -17,7 +17,7 @@ from ofa_tui import abi, locations
 from ofa_tui.engine.protocol import Event, Saved, Snapshot
 from ofa_tui.errors import AbortedError, OfaError
 from ofa_tui.installation import command
-from ofa_tui.record.files import make_folder, write_whole
+from ofa_tui.record.files import make_folder, make_new_file, write_whole
 from ofa_tui.tui.dialogs import HelpScreen, Palette, QuitScreen, RoleScreen
 from ofa_tui.tui.doom_handlers import DoomHandlers
 from ofa_tui.tui.guide import GuideScreen
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ofa_tui.tui.app import OfaApp
 
 
+ADVICE = "start in a folder that can be written"
 LACKS = {
     "live": "a replay goes the way the run went; only a live run can be steered",
     "replay": "a live run goes its own way; only a replay can be moved in time",
@@ -340,22 +341,24 @@ class Handlers(DoomHandlers, ReplayHandlers):
         path = app.options.screenshots / f"ofa-tui-{time.strftime('%Y-%m-%d-%H%M%S')}{suffix}"
         if path in app.saved:  # of this very second
             return
+        try:
+            make_folder(path.parent, ADVICE)
+            path = make_new_file(path, ADVICE)
+        except OfaError as error:
+            app.say(str(error), error=True)
+            return
         # Named at once, for a person who quits at once: the thread ends before the program does.
         app.saved.append(path)
         app.run_worker(self._finish_saving(path, encode))
 
     async def _finish_saving(self, path: Path, encode: Callable[[], bytes]) -> None:
         app = self._app
-
-        def work() -> None:
-            make_folder(path.parent, advice)
-            write_whole(path, encode(), advice)
-
-        advice = "make room, or start in a folder that can be written"
         try:
-            await asyncio.to_thread(work)
+            await asyncio.to_thread(lambda: write_whole(path, encode(), ADVICE))
         except OfaError as error:
             app.saved.remove(path)
+            with suppress(OSError):
+                path.unlink()
             app.say(str(error), error=True)
         else:
             app.say(f"saved {short_path(path)}")

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from app_session import Session, session
 from fake_run import FakeEngine
 
+from ofa_tui.commands import watch
 from ofa_tui.commands.watch import live_recorder
 from ofa_tui.errors import AbortedError, OfaError
 from ofa_tui.record.reader import RecordedRun
+from ofa_tui.tui import handlers
 from ofa_tui.tui.options import UiOptions
 from ofa_tui.tui.session import closing_line, take_the_end
 
@@ -74,6 +78,27 @@ async def test_a_recording_that_broke_off_is_not_called_saved(folder: Path, monk
     assert "saved" not in line and line.endswith(f"recording broke off in ./{broken.name}")
     record = RecordedRun(broken)
     assert (record.exit_reason, record.message) == ("failed", "the disk is full")
+
+
+def test_two_recordings_of_one_second_have_a_folder_each(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "datetime", SimpleNamespace(now=lambda: datetime(2026, 12, 1)))
+    info = FakeEngine().info
+    recordings = [live_recorder({}, info)() for _ in range(3)]
+    for number, recording in enumerate(recordings):
+        recording.close(str(number))
+    name = "ofa-tui-2026-12-01-000000"
+    assert [recording.folder for recording in recordings] == [folder / name, folder / f"{name}-2", folder / f"{name}-3"]
+    assert [RecordedRun(recording.folder).exit_reason for recording in recordings] == ["0", "1", "2"]
+
+
+async def test_screenshots_of_two_programs_in_one_second(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handlers.time, "strftime", lambda form: "now")
+    (folder / "ofa-tui-now.svg").write_text("of another program")
+    async with session(80, 24, options=UiOptions(screenshots=folder)) as run:
+        run.app.do.perform("screenshot_svg")
+        await run.app.workers.wait_for_complete()
+    assert run.app.saved == [folder / "ofa-tui-now-2.svg"] and "<svg" in run.app.saved[0].read_text()
+    assert (folder / "ofa-tui-now.svg").read_text() == "of another program"
 
 
 async def test_whoever_quits_stops_the_run_before_the_recording(folder: Path) -> None:
