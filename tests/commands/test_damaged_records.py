@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -10,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from ofa_tui.cli import main
+from ofa_tui.commands import export_cast
 from ofa_tui.commands.runs import _plain
+from ofa_tui.record.files import AppendFile
 
 
 @pytest.fixture
@@ -89,3 +92,22 @@ def test_a_step_of_a_record_without_losses(record: Path, tmp_path: Path, capsys:
     assert main(["screenshot", str(folder), "--at", "3", "-o", str(tmp_path / "a.txt")]) == 2
     said = capsys.readouterr().err
     assert str(folder) in said and "loss.csv" in said
+
+
+def test_a_cast_that_has_no_room_is_named_as_it_was_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(folder: Path, path: Path, *_: object, **__: object) -> tuple[int, float]:
+        monkeypatch.setattr(os, "write", refuse)
+        AppendFile(path).write(b"x")
+        return 1, 0.0
+
+    def refuse(descriptor: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(export_cast, "write_cast", full)
+    assert main(["export", "--cast", "80x24", "-o", str(tmp_path / "ui.cast")]) == 2
+    monkeypatch.undo()
+    assert capsys.readouterr().err == (f"ofa-tui: cannot write {tmp_path / 'ui.cast'} (No space left on device); "
+                                       "make room, or choose another place with -o\n")
+    assert not list(tmp_path.iterdir())
