@@ -167,3 +167,24 @@ def test_what_ends_the_build_ends_the_compiler_too(folder: Path) -> None:
             time.sleep(0.05)
     assert not (folder / "out").exists()
     assert not list((folder / "cache").rglob("building-*"))
+
+
+INTERRUPTED_BY_ITSELF = """
+import os, runpy, signal, sys
+
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Finder())
+runpy.run_module("ofa_tui", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.parametrize("module", ["ofa_tui.cli", "ofa_tui.console", "ofa_tui.errors"])
+def test_ctrl_c_while_the_program_is_being_read_is_silent(module: str) -> None:
+    ended = subprocess.run([sys.executable, "-c", INTERRUPTED_BY_ITSELF, module], capture_output=True, text=True,
+                           timeout=60, stdin=subprocess.DEVNULL)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "")

@@ -24,7 +24,7 @@ from ofa_tui.settings import named_path
 
 LUMP = re.compile(r"DEMO[1-9]", re.IGNORECASE)
 IN_LEVEL, ALIVE = 0, 0
-FRAMES_ELSEWHERE = "make room, or choose another folder with -o"
+FRAMES_ELSEWHERE = "choose another folder with -o"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     for line in _summary(demo, args.demo, wad, played, seconds):
         print(line)
     if args.trace:
-        write_whole(args.trace, encode_trace(trace_of(demo, played, wad.sha256)), "make room, or choose another place")
+        write_whole(args.trace, encode_trace(trace_of(demo, played, wad.sha256)), "choose another place")
         print(f"trace: {args.trace}")
     for tic in tics:
         print(f"frame: {_write_frame(args.output, tic, played, wad)}")

@@ -20,7 +20,7 @@ from PIL import Image
 
 from ofa_tui.commands.export_cast import export_cast
 from ofa_tui.commands.export_record import export_record
-from ofa_tui.commands.recorded import add_folder
+from ofa_tui.commands.recorded import add_folder, read_record, say_damage
 from ofa_tui.engine.protocol import Frame
 from ofa_tui.errors import OfaError
 from ofa_tui.progress import Progress
@@ -35,7 +35,7 @@ WIDTH, HEIGHT = 320, 240
 MOST_GIF_FRAMES = 3000
 """Pillow holds them all in memory."""
 EVERY_OF_GIF = 3
-ADVICE = "make room, or choose another place with -o"
+ADVICE = "choose another place with -o"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--every", type=int, metavar="N",
                         help=f"keep every Nth tic (default: {EVERY_OF_GIF} for a GIF, all for MP4)")
     parser.add_argument("--game", type=int, metavar="N",
-                        help="which game; of all but the first, one frame a second was kept (default: 1)")
+                        help="which game, as the UI numbers it; of all but #0 one frame a second was kept (default: 0)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _export_film(args: argparse.Namespace) -> str:
     output = args.output or Path("doom.gif")
-    game = args.game if args.game is not None else 1
+    game = args.game if args.game is not None else 0
     if args.theme:
         raise OfaError("--theme is for a cast of the UI; leave it out, or give --cast too")
     write = {".gif": _write_gif, ".mp4": _write_mp4}.get(output.suffix)
@@ -79,11 +79,26 @@ def _export_film(args: argparse.Namespace) -> str:
     if not 1 <= every <= 10_000:
         raise OfaError(f"--every {every} cannot be; choose 1 to 10000")
     check_place(output, "the film")
-    frames = _chosen(RecordedRun(args.folder), args, game, every)
+    recorded = read_record(args.folder)
+    frames = _chosen(recorded, args, game, every)
     first = next(frames, None)
     if first is None:
-        raise OfaError(f"{args.folder} has no frames of game {game} there; choose another moment or another game")
-    return write(output, first, frames)
+        raise OfaError(_nothing_there(recorded, game))
+    said = write(output, first, frames)
+    say_damage(recorded)
+    return said
+
+
+def _nothing_there(run: RecordedRun, game: int) -> str:
+    """Why there is no film."""
+    if run.damage:
+        return f"{run.folder} has no frames of game #{game} there that can be read ({run.damage})"
+    games = run.info.games
+    if not games:
+        return f"{run.folder} has no Doom: its run had no game; export --cast makes a film of the UI"
+    if game not in range(games):
+        return f"{run.folder} has no game #{game}; its games are #0{f' to #{games - 1}' if games > 1 else ' alone'}"
+    return f"{run.folder} has no frames of game #{game} there; choose another moment"
 
 
 def _chosen(run: RecordedRun, args: argparse.Namespace, game: int, every: int) -> Iterator[Frame]:
@@ -95,7 +110,7 @@ def _chosen(run: RecordedRun, args: argparse.Namespace, game: int, every: int) -
         tic = frame.number - 1
         if args.end is not None and tic >= args.end * TICS_PER_S:
             return
-        if frame.game == game - 1 and tic >= due:
+        if frame.game == game and tic >= due:
             due = tic + every
             yield frame
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
+from ofa_tui.commands.recorded import read_record, say_damage
 from ofa_tui.commands.screen_size import parse_size
 from ofa_tui.engine.replay import ReplayEngine
 from ofa_tui.errors import OfaError
@@ -21,7 +22,7 @@ from ofa_tui.tui.theme import check_theme
 
 BEYOND_S = 1e-6
 """So far behind its end a record is at its end, however times are rounded."""
-ADVICE = "make room, or choose another place with -o"
+ADVICE = "choose another place with -o"
 
 
 def export_cast(args: argparse.Namespace) -> str:
@@ -35,6 +36,7 @@ def export_cast(args: argparse.Namespace) -> str:
         raise OfaError(f"-o {output} has not the ending .cast; give it that one")
     check_theme(args.theme)
     check_place(output, "the cast")
+    read_record(args.folder)
     with _put_in_place(output) as scratch:
         frames, seconds = write_cast(args.folder, scratch, size, theme=args.theme, start_s=args.start, end_s=args.end)
         size_mb = scratch.stat().st_size / 1e6
@@ -69,6 +71,7 @@ def write_cast(
                 cast.feed(snapshot)
             cast.show()
             progress.update(number + 1, f"{number + 1:,} frames")
+    say_damage(engine.playback.run)
     return count, last - first
 
 
@@ -88,6 +91,10 @@ def _put_in_place(path: Path) -> Iterator[Path]:
         scratch.unlink(missing_ok=True)
         yield scratch
         os.replace(scratch, path)
+    except OfaError as error:
+        if isinstance(error.__context__, OSError):  # it names the scratch file
+            raise cannot_write(path, error.__context__, ADVICE) from None
+        raise
     except OSError as error:
         raise cannot_write(path, error, ADVICE) from None
     finally:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from ofa_tui import locations
-from ofa_tui.commands.recorded import add_folder
+from ofa_tui.commands.recorded import add_folder, read_record
 from ofa_tui.console import say
 from ofa_tui.engine.replay import ReplayEngine
 from ofa_tui.errors import OfaError
@@ -27,17 +28,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.follow and args.folder == locations.recording():
         raise OfaError("--follow is for a run that is being recorded; give its folder, too")
-    if args.follow and (args.folder / "frames").is_dir():
+    if args.follow:
         check_terminal(replay=True)
         wait_for_begin(args.folder)
+    read_record(args.folder)
     engine = ReplayEngine(args.folder, speed=args.speed, follow=args.follow)
     check_terminal(replay=True)
     return run_ui(engine)
 
 
 def wait_for_begin(folder: Path, sleep: Callable[[float], None] = time.sleep) -> None:
-    """Waits, in a folder that --record has claimed, until its run has begun, or the folder is gone."""
-    if not (folder / "run.json").exists():
+    """Waits for a folder where there is none yet, and in one that --record has claimed until its run has begun, or
+    the folder is gone."""
+    if not os.path.lexists(folder):
+        say(f"ofa-tui: {folder} is not there yet: waiting for a run that is recorded into it, Ctrl-C leaves")
+        while not os.path.lexists(folder):
+            sleep(LOOK_EVERY_S)
+    elif _is_claimed(folder):
         say(f"ofa-tui: the run in {folder} has not begun yet: waiting for it, Ctrl-C leaves")
-    while folder.is_dir() and not (folder / "run.json").exists():
+    while _is_claimed(folder):
         sleep(LOOK_EVERY_S)
+
+
+def _is_claimed(folder: Path) -> bool:
+    """An empty one has just been made."""
+    ours = (folder / "frames").is_dir() or (folder.is_dir() and not any(folder.iterdir()))
+    return ours and not (folder / "run.json").exists()

@@ -6,8 +6,7 @@ import argparse
 from pathlib import Path
 
 from ofa_tui import locations
-from ofa_tui.commands.recorded import add_folder
-from ofa_tui.record.reader import RecordedRun
+from ofa_tui.commands.recorded import add_folder, read_record, say_damage
 from ofa_tui.record.report import write_report
 from ofa_tui.settings import named_path
 
@@ -21,9 +20,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    recorded = RecordedRun(args.folder)
-    reference = RecordedRun(args.compare) if args.compare else None
+    recorded = read_record(args.folder)
+    reference = read_record(args.compare) if args.compare else None
     inside = Path() if args.folder == locations.recording() else args.folder
     for path in write_report(recorded, args.output or inside / "report", reference):
         print(path)
+    for each in filter(None, (recorded, reference)):
+        say_damage(each)
     return 0

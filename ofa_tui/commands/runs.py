@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import Any
 
 from ofa_tui import locations
 from ofa_tui.commands.recorded import SHIPPED
+from ofa_tui.console import say
 from ofa_tui.errors import OfaError
-from ofa_tui.record.listing import figures_of, find_runs, thumbnail_of
+from ofa_tui.record.listing import damage_of, figures_of, find_runs, thumbnail_of
 from ofa_tui.record.reader import RecordedRun
 from ofa_tui.settings import named_path
 from ofa_tui.tui import picture
@@ -23,12 +25,13 @@ from ofa_tui.tui.terminal import moves_cursor
 
 PICTURE_COLUMNS, PICTURE_ROWS = 24, 9
 BRIGHTER = 0.8
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _shown(value: Any, form: str) -> str:
     """A figure; a dash where there is none."""
     if not isinstance(value, int | float) or isinstance(value, bool):
-        return "-" if value is None else str(value)
+        return "–" if value is None else str(value)
     return format(value, form) if math.isfinite(value) else str(value)
 
 
@@ -38,8 +41,8 @@ def _steps(figures: dict[str, Any]) -> str:
 
 COLUMNS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
     ("folder", lambda figures: _printable(figures["folder"])),
-    ("started", lambda figures: _printable(str(figures.get("started"))[:16].replace("T", " "))),
-    ("preset", lambda figures: _printable(figures["preset"])),
+    ("started", lambda figures: _printable(_shown(figures.get("started"), "")[:16].replace("T", " "))),
+    ("preset", lambda figures: _printable(_shown(figures["preset"], ""))),
     ("steps", _steps),
     ("loss", lambda figures: _shown(figures.get("last_loss"), ".3f")),
     ("held out", lambda figures: _shown(figures.get("held_out_loss"), ".3f")),
@@ -70,18 +73,28 @@ def run(args: argparse.Namespace) -> int:
     depth = detect_depth()
     lines: Iterable[str]
     if args.json:
-        lines = (json.dumps({name: _plain(value) for name, value in figures_of(run).items()}) for run in runs)
+        lines = (json.dumps(_plain(figures_of(run))) for run in runs)
     elif args.table or not sys.stdout.isatty() or depth is Depth.NONE or not moves_cursor():
         lines = _table([figures_of(run) for run in runs])
     else:
         lines = (line for run in runs for line in _block(run, depth))
     for line in lines:
         print(line)
+    for each in () if args.json else runs:
+        if damage := damage_of(each):
+            say(f"ofa-tui: {_printable(each.folder)}: {damage}")
     return 0
 
 
 def _plain(value: Any) -> Any:
-    """JSON has no number for a loss that is none."""
+    """JSON has no number for a loss that is none, and strict readers take no half of a character: what a name's
+    bytes that are not UTF-8 become."""
+    if isinstance(value, dict):
+        return {_plain(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, str):
+        return SURROGATE.sub("\ufffd", value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from ofa_tui import locations, settings
-from ofa_tui.commands.recorded import add_folder
+from ofa_tui.commands.recorded import add_folder, read_record, say_damage
 from ofa_tui.commands.screen_size import parse_size
 from ofa_tui.engine.protocol import Engine, Snapshot
 from ofa_tui.engine.replay import ReplayEngine
 from ofa_tui.errors import AbortedError, OfaError
 from ofa_tui.progress import Progress
 from ofa_tui.record.files import check_place, write_whole
-from ofa_tui.record.reader import RecordedRun
 from ofa_tui.settings import named_path
 from ofa_tui.tui.grid import Grid
 from ofa_tui.tui.layout import MAXIMISED
@@ -30,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_folder(parser)
     parser.add_argument("--live", action="store_true", help="make a run for it, with the options of a run")
     parser.add_argument("--at", type=int, metavar="STEP",
-                        help=f"when, in steps done (default: the last one; with --live {LIVE_STEP}, or a little later)")
+                        help=f"when, in steps done (default: the end; with --live {LIVE_STEP}, or a little later)")
     parser.add_argument("--size", default="160x48", metavar="COLUMNSxROWS", help="of the terminal (default: 160x48)")
     parser.add_argument("--theme", default="", metavar="NAME", help="colour theme (default: dark)")
     parser.add_argument("--pane", choices=MAXIMISED, default="", help="show this pane maximised")
@@ -48,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     if args.live and args.folder != locations.recording():
         raise OfaError("a screenshot is of a recorded run or of a new one; leave out the folder, or --live")
     grid = _live_screen(args, size) if args.live else _recorded_screen(args, size)
-    write_whole(args.output, _encode(grid, args.output.suffix), "make room, or choose another place with -o")
+    write_whole(args.output, _encode(grid, args.output.suffix), "choose another place with -o")
     print(args.output)
     return 0
 
@@ -73,14 +72,16 @@ def _screen(args: argparse.Namespace, size: tuple[int, int], engine: Engine, sna
 
 def _recorded_screen(args: argparse.Namespace, size: tuple[int, int]) -> Grid:
     _check_no_run_options(args)
+    read_record(args.folder)
     engine = ReplayEngine(args.folder, clock=lambda: 0.0)
     engine.start()
-    losses = RecordedRun(args.folder).losses
-    if args.at is not None or losses:
-        engine.seek_step(losses[-1].step + 1 if args.at is None else args.at)
-    else:
+    if args.at is None:
         engine.seek(engine.end)
-    return _screen(args, size, engine, engine.passage())
+    else:
+        engine.seek_step(args.at)
+    grid = _screen(args, size, engine, engine.passage())
+    say_damage(engine.playback.run)
+    return grid
 
 
 def _check_no_run_options(args: argparse.Namespace) -> None:

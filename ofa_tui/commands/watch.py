@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
@@ -13,6 +14,7 @@ from ofa_tui.assemble import assemble, check
 from ofa_tui.commands.checkpoints import checkpoint_folder, final_code, saver_of
 from ofa_tui.console import say
 from ofa_tui.engine.protocol import RunInfo, Snapshot
+from ofa_tui.record.files import make_new_folder
 from ofa_tui.record.writer import RunWriter
 from ofa_tui.settings import Settings
 from ofa_tui.timeline.limits import machine_limits
@@ -34,7 +36,8 @@ def watch_run(
     check_theme(theme or preferences.theme)
     check(settings, doom_required=settings.wad is not None)
     check_terminal()
-    folder = Path.cwd() / f"ofa-tui-{datetime.now():%Y-%m-%d-%H%M%S}-checkpoints"
+    # It is made with the first checkpoint: the process's number keeps it apart from those of runs that begin now.
+    folder = Path.cwd() / f"ofa-tui-{datetime.now():%Y-%m-%d-%H%M%S}-{os.getpid()}-checkpoints"
     with checkpoint_folder(settings, folder) as claim:
         run = assemble(settings, doom_required=settings.wad is not None)
         facts = {"settings": settings.as_dict(), **run.facts}
@@ -65,14 +68,15 @@ class _LiveRecording:
     """A recording that the key `r` started, in a folder named after the moment."""
 
     def __init__(self, facts: Mapping[str, Any], info: RunInfo) -> None:
-        self.folder = Path.cwd() / f"ofa-tui-{datetime.now():%Y-%m-%d-%H%M%S}"
+        self.folder = make_new_folder(Path.cwd() / f"ofa-tui-{datetime.now():%Y-%m-%d-%H%M%S}",
+                                      "start in a folder that can be written")
         self._writer = RunWriter(self.folder, facts, info)
 
     def write(self, snapshot: Snapshot) -> None:
         self._writer.write(snapshot)
 
-    def close(self) -> None:
-        self._writer.finish("recording stopped")
+    def close(self, exit_reason: str = "recording stopped", message: str = "") -> None:
+        self._writer.finish(exit_reason, message)
 
 
 def live_recorder(facts: Mapping[str, Any], info: RunInfo) -> Callable[[], _LiveRecording]:

@@ -13,7 +13,7 @@ import numpy as np
 from ofa_tui.doom.lmp import COMMAND_BYTES, END, HEADER_BYTES, Demo
 from ofa_tui.engine.protocol import Commands
 from ofa_tui.errors import OfaError
-from ofa_tui.record.files import cannot_write
+from ofa_tui.record.files import RECORDED, cannot_write, make_new_file
 
 _BODY = ["forward", "side", "turn", "buttons"]
 
@@ -75,16 +75,22 @@ class DemoRecorder:
         """Length of the current game's demo."""
         return self._tics
 
-    def save_copy(self, path: Path) -> None:
-        """Saves the demo of the current game as it is, in a new file. Raises OfaError, also before the first game."""
+    def save_copy(self, path: Path, advice: str = RECORDED) -> Path:
+        """Saves the demo of the current game as it is, in a new file (`make_new_file`), which is returned.
+
+        Raises OfaError, also before the first game.
+        """
         if self._descriptor is None:
             raise OfaError("there is no demo yet: no game has begun")
+        copy = make_new_file(path, advice)
         try:
             body = os.pread(self._descriptor, HEADER_BYTES + COMMAND_BYTES * self._tics, 0)
-            with path.open("xb") as copy:
-                copy.write(body + bytes([END]))
+            copy.write_bytes(body + bytes([END]))
         except OSError as error:
-            raise cannot_write(path, error) from None
+            with contextlib.suppress(OSError):
+                copy.unlink()
+            raise cannot_write(copy, error, advice) from None
+        return copy
 
     def close(self) -> None:
         self._end()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ NOT_LISTED = ("served_text", "message")
 def find_runs(folder: Path) -> list[RecordedRun]:
     """Every run in the folder and DEEPEST levels below it, oldest first. Raises OfaError where there is no folder.
 
-    A folder is a run where it has a run.json with a run in it; what is below such a folder is not looked at.
+    A folder is a run where it has a run.json with a run in it, or a damaged one beside what else a run leaves; what
+    is below such a folder is not looked at.
     """
     if not folder.is_dir():
         raise OfaError(f"{folder} {'is a file' if folder.exists() else 'is not there'}; name a folder to look into")
@@ -33,9 +35,12 @@ def find_runs(folder: Path) -> list[RecordedRun]:
 def _runs_below(folder: Path, levels: int) -> Iterator[RecordedRun]:
     if (folder / "run.json").is_file():
         run = RecordedRun(folder)
-        if isinstance(run.run.get("run"), dict):
-            yield run
-            return
+        with suppress(OfaError):
+            run.check_not_empty()
+            # One that is no object of JSON is damaged; another object is some other program's.
+            if isinstance(run.run.get("run"), dict) or not run.run:
+                yield run
+                return
     try:
         inner = sorted(entry.path for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)
                        and not entry.name.startswith("."))
@@ -45,20 +50,26 @@ def _runs_below(folder: Path, levels: int) -> Iterator[RecordedRun]:
         yield from _runs_below(Path(path), levels - 1)
 
 
+def damage_of(run: RecordedRun) -> str:
+    """RecordedRun.damage; of a record that may still be written only what its growth does not explain."""
+    return run.damage if run.ended or run.killed or not run.run else ""
+
+
 def figures_of(run: RecordedRun) -> dict[str, Any]:
-    """Plain values: the folder, what ran, and what summary.json says but for the texts."""
+    """Plain values: the folder, what ran, what summary.json says but for the texts, and what is damaged.
+
+    What a damaged run.json does not tell is None.
+    """
     summary = {name: value for name, value in run.summary.items() if name not in NOT_LISTED}
-    info = run.info
+    info, known = run.info, isinstance(run.run.get("run"), dict)
     return {
         "folder": str(run.folder),
         "started": run.run.get("started"),
-        "preset": info.preset,
-        "parameters": info.parameters,
-        "backend": info.backend,
-        "device": info.device,
-        "steps_planned": info.steps,
-        "games": info.games,
+        **{name: getattr(info, name) if known else None for name in ("preset", "parameters", "backend", "device")},
+        "steps_planned": info.steps if known else None,
+        "games": info.games if known else None,
         **summary,
+        **({"damage": damage} if (damage := damage_of(run)) else {}),
     }
 
 

@@ -142,7 +142,7 @@ class Playback:
         """When `step` steps were done. Raises OfaError for a step that is not in the record."""
         losses = self.run.losses
         if not losses:
-            raise OfaError("this record has no training steps")
+            raise OfaError(f"{self.run.folder} has no training steps: no line of its loss.csv can be read")
         first, last = losses[0].step, losses[-1].step + 1
         if not first <= step <= last:
             raise OfaError(f"step {step:,} is not in this record; it has {first:,} to {last:,}")

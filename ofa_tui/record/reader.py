@@ -26,6 +26,8 @@ from ofa_tui.record.summary import Tally, summarise
 
 KILLED = "killed"
 """Exit reason of a run whose record has no summary: it was killed, or it still goes on."""
+ALWAYS_THERE = ("loss.csv", "progress.jsonl", "frames.zst")
+"""Files that a record has from its beginning on, whatever ran."""
 RATES = ("tokens_per_s", "step_ms", "served_per_s", "frames_per_s")
 
 
@@ -52,6 +54,13 @@ class RecordedRun:
         self.killed = False
         """Whether its writer is known to have ended without a summary."""
         self.refresh()
+
+    def check_not_empty(self) -> None:
+        """Raises OfaError where nothing of a run can be read: another program's folder, or one that lost all."""
+        known = isinstance(self.run.get("run"), dict)
+        if not (known or self.losses or self.samples or self.served or self.frame_file.blocks):
+            raise OfaError(f"{self.folder} holds no recorded run that can be read: no run in its run.json, and no "
+                           "losses, samples, texts or frames; give the folder that --record wrote")
 
     def _read_pack(self) -> str:
         """Takes in the served text of a thinned record; the name of its file where it is damaged, else empty."""
@@ -141,7 +150,7 @@ class RecordedRun:
 
     @property
     def damage(self) -> str:
-        """One sentence on what is known to be damaged; empty where nothing is."""
+        """One sentence on what is known to be damaged or missing; empty where nothing is."""
         lines = (self._samples, self._losses, self._sweeps, self._served, self._events)
         parts = [] if self.run else ["run.json"]
         parts += [f"{part.damaged} lines of {part.path.name}" for part in lines if part.damaged > 1]
@@ -150,7 +159,10 @@ class RecordedRun:
         parts += [f"the last line of {part.path.name}" for part in lines if part.torn]
         parts += [self.frame_file.damage] if self.frame_file.damage else []
         parts += [f"the end of {self.frame_file.path.name}"] if self.frame_file.torn and not parts else []
-        return f"damaged and left out: {', '.join(parts)}; the rest is shown" if parts else ""
+        missing = [name for name in ALWAYS_THERE if not (self.folder / name).exists()] if self.ended else []
+        said = [f"damaged and left out: {', '.join(parts)}"] if parts else []
+        said += [f"missing: {', '.join(missing)}"] if missing else []
+        return "; ".join([*said, "the rest is shown"]) if said else ""
 
     @property
     def exit_reason(self) -> str:

@@ -11,7 +11,7 @@ from ofa_tui.record.report_plots import plots_of, png_of
 from ofa_tui.record.report_sections import sections
 
 PAGE = "report.html"
-ELSEWHERE = "make room, or choose another folder with -o"
+ELSEWHERE = "choose another folder with -o"
 
 
 def write_report(run: RecordedRun, folder: Path, reference: RecordedRun | None = None) -> list[Path]:

@@ -302,6 +302,8 @@ def _known(run: RecordedRun) -> list[str]:
 def _unknown(run: RecordedRun) -> Iterator[str]:
     if not run.complete:
         yield f"the rest of the run: the record ends {run.ending}"
+    if run.damage:
+        yield f"all of the record: {run.damage}"
     if not any(sweep.complete for sweep in run.sweeps):
         yield "held-out loss over every window: " + (
             "the sweeps took a part of the held-out text each" if run.sweeps else "no sweep was finished")

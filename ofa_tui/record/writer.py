@@ -43,9 +43,9 @@ from ofa_tui.record.timeline_log import TimelineLog
 FORMAT = 1
 SAMPLE_EVERY_S = 1.0
 LOSS_HEADER = "step,loss,lr,seconds"
-CAST = "ui.cast"
+CAST, LOSSES = "ui.cast", "loss.csv"
 FILES = (
-    "run.json", "loss.csv", "progress.jsonl", "sweeps.jsonl", "served.jsonl", "events.jsonl", "frames.zst",
+    "run.json", LOSSES, "progress.jsonl", "sweeps.jsonl", "served.jsonl", "events.jsonl", "frames.zst",
     "checkpoints.jsonl", "kernel.log", CAST, "summary.json", "timeline.bin", served_pack.NAME,
 )  # fmt: skip
 
@@ -59,7 +59,7 @@ def claim_folder(folder: Path) -> None:
         raise OfaError(f"{folder} is a file; give --record a folder that is new or empty")
     try:
         for name in FILES:
-            if os.path.exists(folder / name) and os.path.getsize(folder / name):
+            if os.path.exists(folder / name) and (name == LOSSES or os.path.getsize(folder / name)):
                 raise OfaError(f"{folder} already holds a {name}; give --record a folder that is new or empty")
         (folder / "frames").mkdir(parents=True, exist_ok=True)
         probe = folder / ".probe"
@@ -95,6 +95,8 @@ class RunWriter:
         Raises OfaError as `claim_folder` does, and for a full disk.
         """
         claim_folder(folder)
+        # First of all: of two that begin in one folder at the same time, one makes this file.
+        self._loss = AppendFile(folder / LOSSES, new=True)
         self._presence = Presence(folder)
         self.folder = folder
         self.info = info
@@ -114,7 +116,6 @@ class RunWriter:
                 **settings,
             },
         )
-        self._loss = AppendFile(folder / "loss.csv")
         self._progress = AppendFile(folder / "progress.jsonl")
         self._sweeps = AppendFile(folder / "sweeps.jsonl")
         self._served = AppendFile(folder / "served.jsonl")

@@ -133,6 +133,8 @@ class OfaApp(App[int], inherit_bindings=False):
         """Nothing was written yet."""
         self.saved: list[Path] = []
         """Recordings and screenshots made, in order."""
+        self.broken: list[Path] = []
+        """Recordings that could not be written to their end."""
         self.failure: OfaError | None = None
         """Why the run ended before its time."""
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -365,15 +367,11 @@ class OfaApp(App[int], inherit_bindings=False):
         self._polls += 1
         before = self.model.state
         try:
-            snapshot = self._take_snapshots()
+            snapshot = handlers.absorb_news(self)
         except OfaError as error:
             self.failure = error
-            self.exit(error.exit_code, return_code=error.exit_code)
+            self.do.end(error.exit_code)
             return
-        for saved in snapshot.saved:
-            handlers.say_saved(self, saved)
-        if self.recorder is not None:
-            handlers.feed_recorder(self, snapshot)
         if snapshot.state == "aborted" and self.failure is None:
             self.failure = AbortedError(snapshot.message or "the kernel stopped itself")
             self._fit_footer()

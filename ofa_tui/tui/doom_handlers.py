@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ofa_tui.doom.players import DESCRIPTIONS
 from ofa_tui.engine.protocol import Event
 from ofa_tui.errors import OfaError
+from ofa_tui.record.files import make_folder
 from ofa_tui.tui import games, manual
 from ofa_tui.tui.games import MapView
 from ofa_tui.tui.options import short_path
@@ -151,15 +152,13 @@ class DoomHandlers:
     # --- demos, and several games ---------------------------------------------------------------------------
 
     def do_save_demo(self) -> None:
-        app = self._app
+        app, advice = self._app, "start in a folder that can be written"
         try:
             demo = app.games.demo(app.model.game)
             start = map_label(demo.start.episode, demo.start.map, app.model.info.wad) if demo.start else "game"
             path = app.options.screenshots / f"doom-{start}-{datetime.now():%Y-%m-%d-%H%M%S}.lmp"
-            app.options.screenshots.mkdir(parents=True, exist_ok=True)
-            demo.save_copy(path)
-        except OSError as error:
-            app.say(f"cannot save a demo in {app.options.screenshots}: {error.strerror}", error=True)
+            make_folder(path.parent, advice)
+            path = demo.save_copy(path, advice)
         except OfaError as error:
             app.say(str(error), error=True)
         else:

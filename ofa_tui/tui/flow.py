@@ -76,6 +76,11 @@ class FrameFlow:
         return sum(flight.size > 0 for flight in self._in_flight)
 
     @property
+    def unanswered(self) -> int:
+        """Requests whose reports are still to come."""
+        return len(self._in_flight)
+
+    @property
     def link_rate(self) -> float | None:
         """Bytes a second that the link takes; None before anything is known."""
         if self.known_rate is not None:

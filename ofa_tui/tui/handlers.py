@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,14 +15,14 @@ from textual.widgets import Input
 
 from ofa_tui import abi, locations
 from ofa_tui.engine.protocol import Event, Saved, Snapshot
-from ofa_tui.errors import OfaError
+from ofa_tui.errors import AbortedError, OfaError
 from ofa_tui.installation import command
-from ofa_tui.record.files import make_folder, write_whole
+from ofa_tui.record.files import make_folder, make_new_file, write_whole
 from ofa_tui.tui.dialogs import HelpScreen, Palette, QuitScreen, RoleScreen
 from ofa_tui.tui.doom_handlers import DoomHandlers
 from ofa_tui.tui.guide import GuideScreen
 from ofa_tui.tui.layout import Box, SizeClass
-from ofa_tui.tui.options import short_path
+from ofa_tui.tui.options import Recorder, short_path
 from ofa_tui.tui.panes import sms
 from ofa_tui.tui.panes.doom import why_no_doom
 from ofa_tui.tui.picture import GAMMAS, HALF_BLOCK_COLUMNS
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ofa_tui.tui.app import OfaApp
 
 
+ADVICE = "start in a folder that can be written"
 LACKS = {
     "live": "a replay goes the way the run went; only a live run can be steered",
     "replay": "a live run goes its own way; only a replay can be moved in time",
@@ -54,6 +56,15 @@ def say_saved(app: OfaApp, saved: Saved) -> None:
     app.say(f"checkpoint of step {saved.step:,} in {short_path(folder)}")
 
 
+def absorb_news(app: OfaApp) -> Snapshot:
+    """Polls the engine; model, footer and recording get what is new, which is returned. Raises OfaError."""
+    snapshot = app._take_snapshots()
+    for saved in snapshot.saved:
+        say_saved(app, saved)
+    feed_recorder(app, snapshot)
+    return snapshot
+
+
 def feed_recorder(app: OfaApp, snapshot: Snapshot) -> None:
     """Gives the snapshot, which the model has, to the recording; one that fails is given up and the reason said."""
     recorder = app.recorder
@@ -66,7 +77,27 @@ def feed_recorder(app: OfaApp, snapshot: Snapshot) -> None:
         recorder.write(snapshot)
     except (OfaError, OSError) as error:
         app.recorder = None
-        app.say(f"recording stopped: {error}", error=True)
+        _give_up(app, recorder, error)
+        with suppress(OfaError, OSError):  # there may be room for why it ends
+            recorder.close("failed", str(error))
+
+
+def close_recording(app: OfaApp, exit_reason: str, message: str = "") -> None:
+    """Ends the recording, if there is one, and says where it is, or why it is not whole."""
+    recorder, app.recorder = app.recorder, None
+    if recorder is None:
+        return
+    try:
+        recorder.close(exit_reason, message)
+        app.say(f"recorded in {short_path(recorder.folder)}")
+    except (OfaError, OSError) as error:
+        _give_up(app, recorder, error)
+
+
+def _give_up(app: OfaApp, recorder: Recorder, error: Exception) -> None:
+    app.say(f"recording stopped: {error}", error=True)
+    app.saved.remove(recorder.folder)
+    app.broken.append(recorder.folder)
 
 
 class Handlers(DoomHandlers, ReplayHandlers):
@@ -141,12 +172,7 @@ class Handlers(DoomHandlers, ReplayHandlers):
     def do_record(self) -> None:
         app = self._app
         if app.recorder is not None:
-            recorder, app.recorder = app.recorder, None
-            try:
-                recorder.close()
-                app.say(f"recorded in {short_path(recorder.folder)}")
-            except (OfaError, OSError) as error:
-                app.say(f"recording in {short_path(recorder.folder)}: {error}", error=True)
+            close_recording(app, "recording stopped")
         else:
             assert app.options.recorder is not None  # else the action is not available
             try:
@@ -325,22 +351,24 @@ class Handlers(DoomHandlers, ReplayHandlers):
         path = app.options.screenshots / f"ofa-tui-{time.strftime('%Y-%m-%d-%H%M%S')}{suffix}"
         if path in app.saved:  # of this very second
             return
+        try:
+            make_folder(path.parent, ADVICE)
+            path = make_new_file(path, ADVICE)
+        except OfaError as error:
+            app.say(str(error), error=True)
+            return
         # Named at once, for a person who quits at once: the thread ends before the program does.
         app.saved.append(path)
         app.run_worker(self._finish_saving(path, encode))
 
     async def _finish_saving(self, path: Path, encode: Callable[[], bytes]) -> None:
         app = self._app
-
-        def work() -> None:
-            make_folder(path.parent, advice)
-            write_whole(path, encode(), advice)
-
-        advice = "make room, or start in a folder that can be written"
         try:
-            await asyncio.to_thread(work)
+            await asyncio.to_thread(lambda: write_whole(path, encode(), ADVICE))
         except OfaError as error:
             app.saved.remove(path)
+            with suppress(OSError):
+                path.unlink()
             app.say(str(error), error=True)
         else:
             app.say(f"saved {short_path(path)}")
@@ -407,7 +435,13 @@ class Handlers(DoomHandlers, ReplayHandlers):
 
     def leave(self) -> None:
         """Ends the app with the run's exit code: 3 after an abort, else 0."""
+        self.end(AbortedError.exit_code if self._app.model.state == "aborted" else 0)
+
+    def end(self, code: int) -> None:
+        """Ends the app with an exit code, once the terminal has answered what it was asked."""
         app = self._app
-        if app.recorder is not None:
-            self.do_record()
-        app.exit(3 if app.model.state == "aborted" else 0, return_code=3 if app.model.state == "aborted" else 0)
+        out = partial(app.exit, code, return_code=code)
+        if app.suspension is None:
+            out()
+        else:
+            app.suspension.leave(out)

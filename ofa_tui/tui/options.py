@@ -30,7 +30,9 @@ class Recorder(Protocol):
         """Takes every snapshot in order. `applied` of the first holds all events since the launch."""
         ...
 
-    def close(self) -> None: ...
+    def close(self, exit_reason: str = "recording stopped", message: str = "") -> None:
+        """A second call changes nothing."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import asyncio
 import os
 import signal
 import termios
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from textual.drivers.linux_driver import LinuxDriver
@@ -24,6 +25,7 @@ NOT_STOPPED_S = 0.3
 """A process that still runs so long after SIGTSTP is not stopped by it: no shell could continue it."""
 ANSWERS_S = 0.5
 """How long the terminal's answers to what was asked last are waited for."""
+LOOK_EVERY_S = 0.01
 SAME_S = 0.1
 """SIGCONT within this time of the terminal's return is the one that brought it back."""
 
@@ -36,7 +38,7 @@ class Suspension:
         self._loop = asyncio.get_running_loop()
         self._modes = termios.tcgetattr(driver.fileno)
         self._returned_at = self._loop.time()
-        self._goes_on = False
+        self._goes_on = self._leaving = False
         self.away = False
         """The terminal is not ours: nothing may be written."""
         self._loop.add_signal_handler(signal.SIGTSTP, self.stop)
@@ -51,12 +53,25 @@ class Suspension:
         """Gives the terminal back and stops the process, until SIGCONT."""
         if not self.away:
             self._hold()
-            self._stop_once_answered(self._loop.time() + ANSWERS_S)
+            self._once_answered(self._give_back, self._loop.time() + ANSWERS_S)
 
-    def _stop_once_answered(self, latest: float) -> None:
+    def leave(self, end: Callable[[], object]) -> None:
+        """Draws nothing more, and calls `end` as soon as it may."""
+        if self._leaving:
+            return
+        self._leaving = self.away = True
+        self.close()
+        self._once_answered(end, self._loop.time() + ANSWERS_S)
+
+    def _once_answered(self, do: Callable[[], object], latest: float) -> None:
         """The shell would take the terminal's answers for typed text."""
-        if self._app.flow.in_flight and self._loop.time() < latest:
-            self._loop.call_later(ANSWERS_S / 50, self._stop_once_answered, latest)
+        if self._app.flow.unanswered and self._loop.time() < latest:
+            self._loop.call_later(LOOK_EVERY_S, self._once_answered, do, latest)
+        else:
+            do()
+
+    def _give_back(self) -> None:
+        if self._leaving:
             return
         self._driver.suspend_application_mode()
         self._stop_process()

@@ -101,8 +101,8 @@ def test_an_ffmpeg_that_fails(
         (["--every", "0"], ["--every 0"]),
         (["--from", "nan"], ["--from nan"]),
         (["--from", "3", "--to", "2"], ["--to 2", "--from 3"]),
-        (["--from", "999"], ["no frames of game 1"]),
-        (["--game", "2"], ["no frames of game 2"]),
+        (["--from", "999"], ["no frames of game #0"]),
+        (["--game", "1"], ["no game #1", "#0 alone"]),
     ],
 )
 def test_bad_input(record: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str],

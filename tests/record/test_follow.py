@@ -223,4 +223,7 @@ def test_a_folder_that_was_claimed_is_awaited(tmp_path, capsys):
 
     wait_for_begin(tmp_path, begin)
     assert "has not begun yet" in capsys.readouterr().err
-    wait_for_begin(tmp_path / "gone", begin)
+    new = tmp_path / "new" / "run"
+    steps = iter([new.parent.mkdir, new.mkdir, (new / "frames").mkdir, lambda: (new / "run.json").write_text("{}")])
+    wait_for_begin(new, lambda _: next(steps)())
+    assert (new / "run.json").exists() and "is not there yet" in capsys.readouterr().err

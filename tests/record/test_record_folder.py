@@ -181,6 +181,10 @@ def test_folders_that_cannot_be(tmp_path, recorded):
     for folder, said in ((tmp_path / "none", "no folder"), (tmp_path, "no recorded run")):
         with pytest.raises(OfaError, match=said):
             RecordedRun(folder)
+    (tmp_path / "begun").mkdir()
+    (tmp_path / "begun" / "loss.csv").touch()
+    with pytest.raises(OfaError, match=r"already holds a loss\.csv"):
+        claim_folder(tmp_path / "begun")
     (tmp_path / "new" / "deep").parent.mkdir()
     claim_folder(tmp_path / "new" / "deep")
     assert (tmp_path / "new" / "deep" / "frames").is_dir()

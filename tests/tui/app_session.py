@@ -55,21 +55,21 @@ class Session(Generic[E]):
     """An app over an engine whose clock stands still but for what `wait(seconds)` moves it by."""
 
     def __init__(self, app: OfaApp, engine: E, pilot: Pilot[int], wait: Callable[[float], object]) -> None:
-        self.app, self.engine, self.pilot, self._wait = app, engine, pilot, wait
+        self.app, self.engine, self.pilot, self.wait = app, engine, pilot, wait
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
         await self.pilot.pause()
 
     async def advance(self, seconds: float) -> None:
-        self._wait(seconds)
+        self.wait(seconds)
         self.app._tick()
         await self.pilot.pause()
         self.app.repaint_all()
 
     def tick(self, seconds: float) -> bool:
         """One poll later; whether anything was painted for it."""
-        self._wait(seconds)
+        self.wait(seconds)
         before = dict(self.app._painted)
         self.app._tick()
         return self.app._painted != before

@@ -264,6 +264,7 @@ class Tape:
         self.folder = Path("runs/ofa-tui-tape")
         self.written, self.closed, self.full = 0, False, False
         self.applied: list[AppliedEvent] = []
+        self.ending = ("", "")
 
     def write(self, snapshot: Snapshot) -> None:
         if self.full:
@@ -271,8 +272,9 @@ class Tape:
         self.written += 1
         self.applied += snapshot.applied
 
-    def close(self) -> None:
+    def close(self, exit_reason: str = "recording stopped", message: str = "") -> None:
         self.closed = True
+        self.ending = exit_reason, message
 
 
 async def test_recording_on_and_off_and_failing() -> None:
@@ -293,12 +295,14 @@ async def test_recording_on_and_off_and_failing() -> None:
         assert [entry.event for entry in tapes[0].applied] == run.engine.posted and len(run.engine.posted) == 3
         assert "REC" in run.text("header") and tapes[0].written
         await run.press("r")
-        assert tapes[0].closed and run.app.recorder is None
+        assert tapes[0].closed and run.app.recorder is None and tapes[0].ending == ("recording stopped", "")
         assert "recorded in runs/ofa-tui-tape" in run.text("footer")
         await run.press("r")
         tapes[1].full = True
         await run.advance(0.1)
         assert run.app.recorder is None and "disk is full" in run.text("footer")
+        assert tapes[1].ending == ("failed", "the disk is full")
+        assert run.app.saved == [tapes[0].folder] and run.app.broken == [tapes[1].folder]
 
 
 async def test_a_checkpoint_is_asked_for_and_its_outcome_said(monkeypatch: pytest.MonkeyPatch) -> None:

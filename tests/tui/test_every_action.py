@@ -162,7 +162,7 @@ async def started(mode: str, record: Path, folder: Path, keymap: Keymap) -> Asyn
             await run.advance(BEFORE_S - run.engine.seconds)
             yield run
         return
-    tape = SimpleNamespace(folder=folder / "tape", write=lambda snapshot: None, close=lambda: None)
+    tape = SimpleNamespace(folder=folder / "tape", write=lambda snapshot: None, close=lambda exit_reason: None)
     options = UiOptions(depth=Depth.TRUECOLOR, screenshots=folder, keymap=keymap, recorder=lambda: tape,
                         checkpoint=lambda: None)  # fmt: skip
     async with session(80, 24, games=2, streams=3, options=options) as run:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import pty
 import re
 import shutil
 import signal
@@ -10,12 +12,16 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from job_shell import ENTERS, LEAVES, PROMPT, JobShell
 from test_terminal import DEMO, environment
 
 from ofa_tui.record.reader import RecordedRun
+from ofa_tui.tui import suspend
+from ofa_tui.tui.flow import FrameFlow
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs a shell with job control")
 
@@ -145,3 +151,32 @@ def test_a_headless_run_is_held_and_recorded_whole(tmp_path: Path) -> None:
     run = RecordedRun(tmp_path / "out")
     assert run.complete and [entry.step for entry in run.losses] == list(range(60))
     assert "stopped by SIGTSTP, and continued" in (tmp_path / "out" / "kernel.log").read_text()
+
+
+@pytest.mark.parametrize("answered", [True, False])
+async def test_the_program_leaves_once_the_terminal_has_answered(
+    answered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shell would take a late answer for typed text; for one that never comes the wait has an end."""
+    monkeypatch.setattr(suspend, "ANSWERS_S", 1e9 if answered else 0.0)
+    far, near = pty.openpty()
+    app: Any = SimpleNamespace(flow=FrameFlow())
+    driver: Any = SimpleNamespace(fileno=near)
+    suspension = suspend.Suspension(app, driver)
+    app.flow.sent(0.0, 0)  # a request alone, as before the first frame
+    app.flow.sent(0.0, 5000)
+    ended = asyncio.Event()
+    try:
+        suspension.leave(ended.set)
+        suspension.leave(lambda: pytest.fail("it leaves once"))
+        assert suspension.away and ended.is_set() != answered
+        if answered:
+            app.flow.acknowledged(0.1)
+            await asyncio.sleep(3 * suspend.LOOK_EVERY_S)
+            assert not ended.is_set()
+            app.flow.acknowledged(0.2)
+            await asyncio.wait_for(ended.wait(), 30)
+    finally:
+        suspension.close()
+        os.close(far)
+        os.close(near)
