@@ -13,6 +13,7 @@ from textual._styles_cache import StylesCache
 from textual.dom import DOMNode
 from textual.worker import Worker
 
+from ofa_tui.tui import strips
 from ofa_tui.tui.grid import Grid
 from ofa_tui.tui.screenshot import CELL_HEIGHT, CELL_WIDTH, encode_png
 
@@ -52,6 +53,21 @@ async def test_nothing_stays_of_a_closed_dialog() -> None:
         await _open_and_close_all(run)
         await _open_and_close_all(run)
         assert _alive() == before
+
+
+async def test_colours_of_a_picture_under_a_dialog_are_forgotten_with_it() -> None:
+    async with session(80, 24, moving=True) as run:
+        kept = []
+        for _ in range(4):
+            await run.press("q")
+            for _ in range(6):
+                await run.advance(0.4)
+            inside = strips._style.cache_info().currsize
+            await run.press("escape")
+            await run.pilot.pause()
+            kept.append(strips._style.cache_info().currsize)
+            assert inside > 100
+        assert max(kept) == 0
 
 
 def test_a_screenshot_takes_less_memory_than_its_pixels() -> None:
