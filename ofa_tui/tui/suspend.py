@@ -98,7 +98,7 @@ class Suspension:
             self._app.engine.pause(True)
 
     def _return(self) -> None:
-        if not self.away:
+        if not self.away or self._leaving:
             return
         self._loop.add_signal_handler(signal.SIGTSTP, self.stop)
         if os.tcgetpgrp(self._driver.fileno) != os.getpgrp():  # continued in the background

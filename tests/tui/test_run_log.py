@@ -98,3 +98,11 @@ async def test_it_is_looked_through(columns: int, rows: int) -> None:
         assert "one more" in run.text("log")
         await run.press("6")
         assert columns < 80 or "1 doom" in run.text()
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(120, 1), (1, 1), (120, 2), (3, 40), (120, 6)])
+async def test_it_is_drawn_at_any_size(columns: int, rows: int) -> None:
+    async with session(columns, rows) as run:
+        for number in range(100):
+            run.app.say(f"line {number}")
+        await run.press("6", "up", "down")

@@ -25,6 +25,8 @@ def paint_log(grid: Grid, frame: Frame, log: RunLog, theme: Theme, active: bool,
     if not entries:
         grid.text(inner.x, inner.y, "nothing happened yet", theme.muted, limit=inner.width)
         return most
+    if inner.height < 1:
+        return most
     colours = {"steered": theme.key, "measured": theme.held_out, "saved": theme.train_text, "state": theme.bright,
                "said": theme.muted, "failed": theme.error}  # fmt: skip
     shown = entries[len(entries) - back - inner.height : len(entries) - back] if most else entries
