@@ -48,8 +48,10 @@ OFA_INLINE bool wait_until(const TaskContext& ctx, uint32_t counter, uint64_t ex
             const uint64_t now = now_ns();
             store_relaxed(&status_of(ctx).heartbeat_ns, now);
             if (ctx.ahead && load_relaxed(&status_of(ctx).phase) != PHASE_RUNNING) show_task(ctx, PHASE_WAITING);
-            if (held(ctx)) started_ns = now;
-            if (now - checked_ns > LONGEST_GAP_NS) started_ns += now - checked_ns;
+            if (held(ctx))
+                started_ns = now;
+            else if (now - checked_ns > LONGEST_GAP_NS)
+                started_ns += now - checked_ns;
             checked_ns = now;
             if (now - started_ns > load_relaxed(&launch.control->deadline_ns)) {
                 record_abort(ctx, ABORT_DEADLINE, counter, expected, seen);

@@ -1,5 +1,8 @@
 """Start, pause, stop, abort, and what is seen of them."""
 
+import os
+import signal
+import subprocess
 import time
 
 import numpy as np
@@ -54,6 +57,26 @@ def test_pause_holds_training_and_serving_until_it_ends(kernel, target):
     running.stop()
     running.stop()
     assert running.poll().state == "stopped"
+
+
+@pytest.mark.parametrize("paused", [True, False])
+@pytest.mark.parametrize("target", TARGETS)
+def test_no_deadline_passes_while_the_process_is_stopped(kernel, target, paused):
+    """Ctrl-Z holds the run and then stops the process; SIGSTOP stops it as it is."""
+    running = engine(kernel, config(steps=FOREVER, sms=(2, 1, 0), deadline_s=1.0), target)
+    running.start()
+    wait_for(running, lambda s: s.steps_done >= 2 and s.tokens_served >= 2)
+    if paused:
+        pause(running)
+    waker = subprocess.Popen(["sh", "-c", f"sleep 1.7; kill -CONT {os.getpid()}"])
+    os.kill(os.getpid(), signal.SIGSTOP)
+    waker.wait()
+    before = running.poll()
+    time.sleep(0.2)  # for those who wait to look at the time
+    assert running.poll().state == ("paused" if paused else "running"), running.poll().message
+    running.pause(False)
+    wait_for(running, lambda s: s.steps_done > before.steps_done + 2 and s.tokens_served > before.tokens_served)
+    running.stop()
 
 
 @pytest.mark.parametrize("target", TARGETS)
