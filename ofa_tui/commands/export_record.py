@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ofa_tui.commands.recorded import read_record, say_damage
 from ofa_tui.errors import OfaError
-from ofa_tui.record.thin import ordinal, thin_record
+from ofa_tui.record.reader import ordinal
+from ofa_tui.record.thin import thin_record
 
 MOST = 10_000
 

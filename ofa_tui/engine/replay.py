@@ -14,8 +14,7 @@ from ofa_tui import locations
 from ofa_tui.engine.protocol import Event, Snapshot
 from ofa_tui.errors import OfaError
 from ofa_tui.record.playback import Playback, Position
-from ofa_tui.record.reader import RecordedRun
-from ofa_tui.record.thin import ordinal
+from ofa_tui.record.reader import RecordedRun, ordinal
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """What `faster` and `slower` go through."""

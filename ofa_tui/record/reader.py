@@ -31,6 +31,12 @@ ALWAYS_THERE = ("loss.csv", "progress.jsonl", "frames.zst")
 RATES = ("tokens_per_s", "step_ms", "served_per_s", "frames_per_s")
 
 
+def ordinal(number: int) -> str:
+    """"1st", "2nd", "11th"."""
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th") if number % 100 not in (11, 12, 13) else "th"
+    return f"{number}{ending}"
+
+
 class RecordedRun:
     """The contents of a run folder, as of the last `refresh`. What is missing or cut is left out, never an error."""
 

@@ -16,7 +16,7 @@ from ofa_tui.errors import OfaError
 from ofa_tui.record import served_pack
 from ofa_tui.record.files import AppendFile, cannot_write, write_json, write_whole
 from ofa_tui.record.frame_log import FrameEncoder, TimedFrame
-from ofa_tui.record.reader import RecordedRun
+from ofa_tui.record.reader import RecordedRun, ordinal
 from ofa_tui.record.writer import claim_folder
 
 LEVEL = 19
@@ -80,12 +80,6 @@ def _named(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     return Path(value).name if value.startswith("/") else without_folders(value)
-
-
-def ordinal(number: int) -> str:
-    """"1st", "2nd", "11th"."""
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th") if number % 100 not in (11, 12, 13) else "th"
-    return f"{number}{ending}"
 
 
 def thinned(frames: Iterator[TimedFrame], every: int) -> Iterator[TimedFrame]:

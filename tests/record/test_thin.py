@@ -18,8 +18,8 @@ from ofa_tui.engine.replay import ReplayEngine
 from ofa_tui.errors import OfaError
 from ofa_tui.record import served_pack
 from ofa_tui.record.frame_log import NO_PALETTE, NO_PICTURE, FrameFile, TimedFrame
-from ofa_tui.record.reader import RecordedRun
-from ofa_tui.record.thin import LEFT_OUT, ordinal, thin_record, thinned, without_folders
+from ofa_tui.record.reader import RecordedRun, ordinal
+from ofa_tui.record.thin import LEFT_OUT, thin_record, thinned, without_folders
 from ofa_tui.record.writer import RunWriter
 from ofa_tui.tui.model import RunModel
 
